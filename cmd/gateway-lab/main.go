@@ -1,5 +1,5 @@
-// Command gateway-lab is the laboratory beside a gateway: analyses, traces, replays, rehearsals, field trials. `gateway` runs it for
-// a user who types one of its commands.
+// Command gateway-lab is the laboratory: analyses, traces, replays, rehearsals, field trials. `gateway` runs it for a user who types
+// one of its commands.
 package main
 
 import (

@@ -17,11 +17,11 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// ops is where what others are told about a gateway lies.
+// ops is the directory with the files for other programs that watch a gateway.
 const ops = "../../ops"
 
-// prometheusTools is a directory with Debian's prometheus and promtool. They are taken out of their package and not
-// installed: the package would start a server of its own.
+// prometheusTools is a directory with Debian's prometheus and promtool. They are unpacked from their package, not installed:
+// the package would start a server of its own.
 func prometheusTools(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -56,15 +56,15 @@ func prometheusTools(t *testing.T) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if err := os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "root")); err != nil && !os.IsExist(err) {
-		if _, there := os.Stat(bin); there != nil { // another test may have been first
+		if _, there := os.Stat(bin); there != nil { // another test may have unpacked it first
 			t.Fatal(err)
 		}
 	}
 	return bin
 }
 
-// TestAlerts: alerts come when they should (promtool); each has its page; and a real Prometheus that asks a real gateway
-// finds every metric that rules and board name.
+// TestAlerts: alerts fire when they should (promtool); each has its page; and a real Prometheus that scrapes a real gateway
+// finds every metric that rules and dashboard name.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	bin := prometheusTools(t)
@@ -135,7 +135,7 @@ func read(t *testing.T, file string) string {
 	return string(text)
 }
 
-// told are the metrics that the desk tells of a gateway, as its source has them.
+// told are the metrics of the control desk in its source.
 func told(t *testing.T) string {
 	t.Helper()
 	source := read(t, "../../internal/operator/control/linkmetrics.go") + read(t, "../../internal/operator/control/metrics.go")
@@ -184,7 +184,7 @@ func startPrometheus(t *testing.T, bin, rules string, targets ...string) server 
 	return server{"http://" + at}
 }
 
-// series is how many series a query has, 0 while Prometheus starts. A query that it cannot answer is a failure.
+// series is the number of series of a query, 0 while Prometheus starts. A query that it cannot answer is a failure.
 func (s server) series(t *testing.T, query string) int {
 	t.Helper()
 	resp, err := http.Get(s.url + "/api/v1/query?" + url.Values{"query": {query}}.Encode())

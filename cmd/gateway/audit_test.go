@@ -13,8 +13,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// Orders, a reload, refusals and both ends of a run of a real gateway stand in the record, with the user who caused them; a change
-// of it shows.
+// The audit record has the orders, a reload, refusals, start and stop of a real gateway, with the user who caused them; a change
+// of the record shows.
 func TestAudit(t *testing.T) {
 	a, _ := two(t)
 	key := a.status(t).Key

@@ -17,17 +17,17 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// flow is a peer behind b that says numbered messages to one behind a.
+// flow is a peer behind b that sends numbered messages to a peer behind a.
 type flow struct {
 	*talk
 	a, b *running
 	mu   sync.Mutex
 	said int
-	// errored is the last error of the sender; after a kill there is one.
+	// errored is the last error of the sender; a kill causes one.
 	errored error
 }
 
-// newFlow joins them, and returns when a first message has arrived.
+// newFlow makes both peers, and returns when a first message has arrived.
 func newFlow(t *testing.T) *flow {
 	t.Helper()
 	f := &flow{}
@@ -49,7 +49,7 @@ func (f *flow) say() {
 	}
 }
 
-// count is how often each text was heard.
+// count is how often each text has arrived.
 func (f *flow) count() map[string]int {
 	n := map[string]int{}
 	for _, t := range strings.Fields(f.there.all()) {
@@ -58,7 +58,7 @@ func (f *flow) count() map[string]int {
 	return n
 }
 
-// heldBy are the messages in a copy of a journal, and whether each has been on the air.
+// heldBy are the messages in a copy of a journal, and whether each has been transmitted.
 func heldBy(t *testing.T, file string) (gone map[string]bool) {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,8 +92,8 @@ func heldBy(t *testing.T, file string) (gone map[string]bool) {
 	return gone
 }
 
-// A copy is made while messages flow, the gateway is killed, and started on a clean directory with the copy: nothing that the
-// copy held is lost, nothing arrives twice but what had not been on the air in it, and the far side goes on.
+// A copy is made while messages flow, the gateway is killed, and started in a clean directory with the copy. No message in the
+// copy is lost, only messages that the copy has as not transmitted arrive twice, and the far side goes on.
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
@@ -167,14 +167,14 @@ func TestBackupUnderLoad(t *testing.T) {
 	check.Equal(t, "twice though it had been on the air, or not in the copy", unexplained, 0)
 	f.a.until(t, "the far side knows the start", func() bool { return f.a.peer(t).Start == b.status(t).IncarnationNumber })
 
-	// And it goes on.
+	// The flow continues.
 	f.sender, f.b = dialPeer(t, b, "ops again", 3, nil), b
 	f.say()
 	last := flowText(f.said)
 	b.until(t, "a new message arrives", func() bool { return f.count()[last] == 1 })
 }
 
-// What waits in silence is in the copy, and comes once; what is wrong with a copy is said before anything changes.
+// Messages that wait during silence are in the copy, and arrive once; faults of a copy are reported before anything changes.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
@@ -225,7 +225,7 @@ func TestRestore(t *testing.T) {
 		check.Equal(t, "times that "+text+" was heard", n, 1)
 	}
 
-	// Without a gateway, to standard output, and with nothing named.
+	// Without a gateway, to standard output, and with no file named.
 	b.stop(t, syscall.SIGTERM)
 	code, out, _ = run(t, "backup", "-", "-c", b.file)
 	check.Equal(t, "exit code of backup to standard output", code, cli.ExitGood)

@@ -24,7 +24,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// refused runs a site's gateway, which must not start, and returns what it says.
+// refused runs a site's gateway, which must not start, and returns its output.
 func refused(t *testing.T, s *testSite) string {
 	t.Helper()
 	code, out, errs := run(t, "run", "-c", s.file)
@@ -117,7 +117,7 @@ func TestPortInUse(t *testing.T) {
 		wants(t, refused(t, s), key+": ", "is used by another program", "set another "+key)
 		c.Close()
 	}
-	r := s.start(t) // nothing of the refusals is left
+	r := s.start(t) // the refused starts have left nothing
 	if code := r.stop(t, syscall.SIGTERM); code != 0 {
 		t.Errorf("exit %d", code)
 	}
@@ -159,7 +159,7 @@ func TestDataDirectory(t *testing.T) {
 	wants(t, refused(t, first), "written by a newer gateway", "install the newer gateway")
 }
 
-// two starts a network of node 1 and node 2 and returns when they have met.
+// two starts a network of node 1 and node 2, and returns once they have met.
 func two(t testing.TB) (a, b *running) {
 	t.Helper()
 	sa := newSite(t, 1, "")
@@ -220,7 +220,7 @@ func TestKillAndRestart(t *testing.T) {
 	}
 }
 
-// Two gateways with the id 2, same key and peers, each with a store of its own: their peer tells.
+// Two gateways have the id 2, the same key and peers, and a store of their own each: their peer reports it.
 func TestTwoNodesWithOneID(t *testing.T) {
 	t.Parallel()
 	sa := newSite(t, 1, "")
@@ -237,7 +237,7 @@ func TestTwoNodesWithOneID(t *testing.T) {
 	wants(t, a.logged(), `"id":2`)
 }
 
-// What is not authentic is counted, and nothing else happens.
+// Datagrams that are not authentic are counted, and nothing else happens.
 func TestGarbageOnTheLink(t *testing.T) {
 	a, b := two(t)
 	conn, err := net.Dial("udp", a.link)
@@ -253,7 +253,7 @@ func TestGarbageOnTheLink(t *testing.T) {
 			garbage[i] = byte(random.Uint32())
 		}
 		conn.Write(garbage)
-		if len(garbage) > 1 { // one that looks like node 2's
+		if len(garbage) > 1 { // one that resembles node 2's
 			garbage[0], garbage[1] = 0x10|byte(random.IntN(2)), 2
 			conn.Write(garbage)
 		}
@@ -273,8 +273,8 @@ func TestGarbageOnTheLink(t *testing.T) {
 	}
 }
 
-// Garbage, a frame that announces 4 GiB, and a host that opens 10,000 connections and keeps those it gets: others are
-// served all the same.
+// Garbage, a frame that announces 4 GiB, and a host that opens 10,000 connections and keeps those that are accepted: other
+// hosts are served all the same.
 func TestHostileHostOnTheLAN(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.start(t)
@@ -289,7 +289,7 @@ func TestHostileHostOnTheLAN(t *testing.T) {
 			t.Fatal(err)
 		}
 		io.WriteString(conn, text)
-		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) { // until it is cut off
+		if _, err := io.Copy(io.Discard, conn); err != nil && !errors.Is(err, syscall.ECONNRESET) { // until it is disconnected
 			t.Errorf("%.20q: %v", text, err)
 		}
 		conn.Close()
@@ -342,7 +342,7 @@ func TestHostileHostOnTheLAN(t *testing.T) {
 	}
 }
 
-// Another net's gateway at a peer's address: nothing of it is taken.
+// The gateway of another network at a peer's address: none of its datagrams is accepted.
 func TestAnotherNetworksKey(t *testing.T) {
 	sa := newSite(t, 1, "")
 	sb := newSite(t, 2, "") // draws a key of its own
@@ -357,8 +357,8 @@ func TestAnotherNetworksKey(t *testing.T) {
 	}
 }
 
-// A full disk: told in the log once, at /healthz and by status; the LAN goes on; nothing is lost, and all is well
-// again when there is room.
+// A full disk is reported once in the log, at /healthz and by status. The LAN is still served; nothing is lost, and everything
+// works again once there is room.
 func TestFullDisk(t *testing.T) {
 	s := newSite(t, 1, "")
 	key, err := keyfile.LoadKey(s.key())
@@ -373,7 +373,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("mounting a small tmpfs: %v (this test needs root)", err)
 	}
 	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
-	const many = 200 // peers: what is kept of each makes the store grow
+	const many = 200 // peers: the records of each make the store grow
 	var peers []string
 	for id := 2; id < 2+many; id++ {
 		peers = append(peers, fmt.Sprint(id))
@@ -437,7 +437,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	wants(t, a.logged(), "the journal writes again")
 
-	// What was accepted on the full disk is durable: after kill -9 the same datagrams are replays.
+	// Messages accepted on the full disk are durable: after kill -9 the same datagrams are replays.
 	a.stop(t, syscall.SIGKILL)
 	a = s.start(t)
 	for _, d := range datagrams {

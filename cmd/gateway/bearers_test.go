@@ -16,7 +16,7 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// cable joins two UDP addresses on loopback, and can be cut. Each end knows a socket of the cable's as the other's address.
+// cable joins two UDP addresses on loopback, and can be cut. Each end knows one of the cable's sockets as the other's address.
 type cable struct {
 	ends [2]*net.UDPConn
 	to   [2]netip.AddrPort // where the gateways listen
@@ -67,8 +67,8 @@ func linked(t *testing.T, links func(i int) string) (sites [2]*testSite, gateway
 	return sites, gateways
 }
 
-// Two real gateways with two bearers each: the cheaper one is cut and comes back while somebody talks, once while the gateway of the
-// talker is killed. Each message arrives once, in order.
+// Two real gateways have two bearers each. The cheaper one is cut and restored while a peer sends messages, once while that peer's
+// gateway is killed. Each message arrives once, in order.
 func TestRealGatewaysChangeTheirBearer(t *testing.T) {
 	t.Parallel()
 	sat, hf := newCable(t), newCable(t)
@@ -114,7 +114,7 @@ func TestRealGatewaysChangeTheirBearer(t *testing.T) {
 	b.until(t, "the second bearer is used", func() bool { return b.peer(t).Bearers[1].Used })
 	say(3)
 	b.until(t, "they are in custody", func() bool { return int(b.peer(t).Accepted) == len(said) })
-	// The status counts what the loop has taken. A kill may only lose what the journal does not have yet.
+	// The status counts messages that the loop has accepted. A kill may lose only those that are not in the journal yet.
 	b.until(t, "they are durable", func() bool { _, m := b.get("/metrics"); return strings.Contains(m, "\naldis_journal_held_bytes 0\n") })
 	check.Equal(t, "exit of the killed gateway", b.stop(t, syscall.SIGKILL), -1)
 	sat.cut.Store(false)

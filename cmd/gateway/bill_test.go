@@ -11,7 +11,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// The bill of a month says what was on the link by site, and goes on after a stop. What nobody knows of is said.
+// The bill of a month shows the traffic by site, and continues after a stop. Traffic that is not known is reported as such.
 func TestBill(t *testing.T) {
 	_, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })

@@ -113,7 +113,7 @@ func TestCompactThereAndBack(t *testing.T) {
 	}
 }
 
-// TestQuery: what files have at a place, plain and coded.
+// TestQuery: the values of files at a place, plain and coded.
 func TestQuery(t *testing.T) {
 	dir := t.TempDir()
 	file, other, coded := filepath.Join(dir, "a.xml"), filepath.Join(dir, "b.json"), filepath.Join(dir, "a.coded")

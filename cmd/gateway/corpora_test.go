@@ -15,7 +15,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// whole is the status with what is not of the link.
+// whole is the complete status, beyond the link's.
 func (r *running) whole(t *testing.T) (report control.Report) {
 	t.Helper()
 	_, body := r.get("/status")
@@ -23,8 +23,8 @@ func (r *running) whole(t *testing.T) (report control.Report) {
 	return report
 }
 
-// One gateway is taught and sends what it was taught to the other, which is killed with kill -9 meanwhile. There the operator looks at
-// it and accepts it, and from the next start on both code by it. Nobody but a user who may give orders gets the file.
+// One gateway gets a corpus and sends it to the other, which is killed with kill -9 meanwhile. There the operator looks at it and
+// accepts it, and from the next start on both code with it. Only users that may give orders get the file.
 func TestCorporaOfRealGateways(t *testing.T) {
 	t.Parallel()
 	sa := newSite(t, 1, "")
@@ -32,7 +32,7 @@ func TestCorporaOfRealGateways(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var messages [][]byte
 	for range 100 {
-		m := make([]byte, 600) // that nobody can make smaller
+		m := make([]byte, 600) // that nothing can compress
 		for i := range m {
 			m[i] = byte(r.Uint32())
 		}

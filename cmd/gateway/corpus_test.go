@@ -15,7 +15,7 @@ import (
 	"aldis/internal/operator/commands"
 )
 
-// TestCorpusBuild makes a corpus of a directory, of lines, of a capture and of a trace, and codes by it.
+// TestCorpusBuild makes a corpus from a directory, from lines, from a capture and from a trace, and codes with it.
 func TestCorpusBuild(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

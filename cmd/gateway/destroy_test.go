@@ -11,8 +11,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Keys and journal are gone, the audit log stays; not while the gateway runs, and not by mistake. What another name of the same
-// file shows is chance.
+// Keys and journal are destroyed, the audit log stays. It is refused while the gateway runs, and does not happen by mistake. A
+// second name of the same file shows random octets.
 func TestKeysDestroy(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -48,8 +48,8 @@ func TestKeysDestroy(t *testing.T) {
 	does(t, "destroy", "-c", s.file, "--yes") // again: nothing is there any more
 }
 
-// The private keys of certificates for TAK devices go too; what is no key stays, and a directory that is not there is no reason
-// to fail.
+// The private keys of certificates for TAK devices are destroyed too. Files that are no keys stay, and a missing directory is
+// no failure.
 func TestKeysDestroyOfTAK(t *testing.T) {
 	s := newTAKSite(t, 2, "")
 	server := filepath.Join(s.dir, "server")

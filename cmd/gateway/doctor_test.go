@@ -17,10 +17,10 @@ import (
 	"aldis/internal/operator/doctor"
 )
 
-// examination is the answer of doctor.
+// examination is the output of doctor.
 type examination operator.Examined
 
-// findings are what doctor says of a site, as JSON; cmd runs it.
+// findings are doctor's findings about a site, as JSON; cmd runs doctor.
 func findings(t *testing.T, cmd *exec.Cmd) (e examination, code int) {
 	t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -36,7 +36,7 @@ func (s *testSite) doctor(t *testing.T) (examination, int) {
 	return findings(t, gatewayCommand("doctor", "-c", s.file, "--json"))
 }
 
-// finds expects a finding of this kind with these words, and a way out where it is none that is ok.
+// finds checks for a finding of this kind with these words, and a remedy unless its grade is ok.
 func (e examination) finds(t *testing.T, checked string, grade doctor.Grade, words ...string) {
 	t.Helper()
 	for _, f := range e.Findings {
@@ -54,7 +54,7 @@ func (e examination) finds(t *testing.T, checked string, grade doctor.Grade, wor
 	}
 }
 
-// tree is every file below a directory with what can be seen of it.
+// tree is every file below a directory with its visible attributes.
 func tree(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
@@ -69,7 +69,7 @@ func tree(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-// What doctor says before the gateway runs, and that it leaves everything as it was.
+// The findings before the gateway runs; doctor leaves everything as it was.
 func TestDoctorBeforeTheStart(t *testing.T) {
 	s := newSite(t, 2, "")
 	data := filepath.Join(s.dir, "data")
@@ -165,7 +165,7 @@ func mount(t *testing.T, dir string, flags uintptr, options string) {
 	t.Cleanup(func() { syscall.Unmount(dir, syscall.MNT_DETACH) })
 }
 
-// Ports of others are named with their program, addresses of other machines as such.
+// Ports of others are reported with their program, addresses of other machines as such.
 func TestDoctorFindsPortsOfOthers(t *testing.T) {
 	s := newSite(t, 2, "")
 	ln, err := net.Listen("tcp", s.lan)
@@ -192,7 +192,7 @@ func TestDoctorFindsPortsOfOthers(t *testing.T) {
 	e.finds(t, "port", doctor.Fault, "http.listen", "192.0.2.1 is no address of this machine")
 }
 
-// In a network whose interface takes shorter packets than the profile makes, and in one without any route.
+// A network whose interface takes shorter packets than the profile makes, and one without any route.
 func TestDoctorFindsShortPackets(t *testing.T) {
 	s := newSite(t, 2, "")
 	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:9", "3 192.0.2.9:7142")
@@ -209,7 +209,7 @@ func TestDoctorFindsShortPackets(t *testing.T) {
 	e.finds(t, "route", doctor.Fault, "node3", "192.0.2.9", "no route")
 }
 
-// Two gateways that run: what they say of each other and of themselves, with one key and with two.
+// Two running gateways: the findings about each other and themselves, with one key and with two.
 func TestDoctorOfRunningGateways(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)
@@ -253,7 +253,7 @@ func TestDoctorOfRunningGateways(t *testing.T) {
 	check.True(t, "the checks of two keys differ", keyOf(other) != keyOf(e) && keyOf(e) != "", keyOf(e))
 }
 
-// A far gateway that does not run, and one that has to call first.
+// A far gateway that does not run, and one that must call first.
 func TestDoctorMissesAFarGateway(t *testing.T) {
 	s := newSite(t, 2, "")
 	s.write(t, filepath.Join(s.dir, "data"), "1 "+check.FreeAddress(t, "udp"), "3")

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// A gateway under load is drained: what waits goes out, what is said meanwhile is refused, and it stops when it is empty. What
-// was taken has arrived, once.
+// A gateway under load is drained: waiting messages are sent, new ones are refused, and it stops once it is empty. Accepted
+// messages have arrived, once.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)
@@ -20,7 +20,7 @@ func TestDrain(t *testing.T) {
 	}
 	f.b.until(t, "the gateway has taken them", func() bool { return f.b.peer(t).Accepted >= 301 })
 
-	// One that cannot become empty says so; the order stays, and is taken back.
+	// A gateway that cannot become empty reports it; the order stays, and is taken back.
 	if code, _, errs := run(t, "silence", "on", "-c", f.b.file); code != 0 {
 		t.Fatal(errs)
 	}
@@ -59,7 +59,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// With a process that keeps the sockets, that one is stopped, too; and neither order is taken from a page without the token.
+// If a process keeps the sockets, that process is stopped too. A page without the token can give neither order.
 func TestDrainStopsTheKeeper(t *testing.T) {
 	s := newSite(t, 2, "")
 	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))

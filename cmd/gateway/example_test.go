@@ -87,7 +87,7 @@ rate = "10/min"
 	}
 }
 
-// The rules in docs/configure.md work as they stand there.
+// The rules in docs/configure.md work as printed there.
 func TestExamplesOfTheManual(t *testing.T) {
 	manual, err := os.ReadFile("../../docs/configure.md")
 	if err != nil {
@@ -130,7 +130,7 @@ func TestExamplesOfTheManual(t *testing.T) {
 	}
 }
 
-// An example may have the data of a message, for rules that look into it.
+// An example may have a message's data, for rules on content.
 func TestExampleContent(t *testing.T) {
 	s := newSite(t, 2, "")
 	s.write(t, filepath.Join(s.dir, "data"), "1 127.0.0.1:7142", "3")
@@ -163,7 +163,7 @@ precedence = "flash"
 	}
 }
 
-// check tells through which gateway a site is reached, and which link an example takes there.
+// check says through which gateway a site is reached, and which link an example takes there.
 func TestCheckTellsTheHop(t *testing.T) {
 	s := newSite(t, 3, "")
 	text := fmt.Sprintf("[node]\nid = 3\nname = \"ship1\"\ndata_dir = %q\n[lan]\ntcp = %q\n[[link]]\nname = \"sat\"\nprofile = \"iridium-certus-100\"\nlisten = \"127.0.0.1:7142\"\nkey_file = \"net.key\"\n"+

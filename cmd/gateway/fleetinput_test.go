@@ -22,7 +22,7 @@ import (
 	"aldis/internal/site"
 )
 
-// What is wrong with a fleet is one line each, of gateway check or of the log, and nothing is lost.
+// Each mistake of a fleet is reported in one line, by gateway check or in the log, and nothing is lost.
 func TestBadInputOfAFleet(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, "")
@@ -43,7 +43,7 @@ func TestBadInputOfAFleet(t *testing.T) {
 	const last = "address = \"10.0.1.2:7142\"\n"
 	for _, tt := range []struct {
 		name, want string
-		play       func(*testing.T) string // what the gateway said
+		play       func(*testing.T) string // returns the gateway's output
 	}{
 		{"two bearers with one address", "link.listen: 127.0.0.1:7142 is there twice, first in line 10", checked("127.0.0.1:7143", "127.0.0.1:7142")},
 		{"an address of another's bearer", "link.peer.address: 10.0.0.2:7142 is there twice", checked("10.0.1.2", "10.0.0.2")},
@@ -64,7 +64,8 @@ func TestBadInputOfAFleet(t *testing.T) {
 	}
 }
 
-// absentNetwork runs two gateways of which one has a cheaper bearer on an address that is not there: messages take the other.
+// absentNetwork runs two gateways, one of which has a cheaper bearer on an address that does not exist: messages take the other
+// bearer.
 func absentNetwork(t *testing.T) string {
 	sat := newCable(t)
 	_, gateways := linked(t, func(i int) string {
@@ -81,7 +82,7 @@ func absentNetwork(t *testing.T) string {
 	return b.logged()
 }
 
-// fleetWorld is gateways in virtual time that know each other by rosters; the last so many come later.
+// fleetWorld is gateways in virtual time that know each other from rosters; the last ones, as many as later says, join later.
 func fleetWorld(t *testing.T, nodes, later int, configure func(*sim.Node, *gateway.Config), change func(*sim.Config)) *sim.World {
 	p, err := profile.Load("iridium-certus-100", nil)
 	check.NoError(check.Fatal(t), err)
@@ -96,7 +97,7 @@ func fleetWorld(t *testing.T, nodes, later int, configure func(*sim.Node, *gatew
 	return w
 }
 
-// arrives sends a message from one node to another and expects it within a time.
+// arrives sends a message from one node to another, and checks that it arrives within a time.
 func arrives(t *testing.T, w *sim.World, from, to *sim.Node, within time.Duration) {
 	t.Helper()
 	before := len(to.Site.Got)
@@ -154,7 +155,7 @@ func takenAddress(t *testing.T) string {
 	w := fleetWorld(t, 3, 1, func(n *sim.Node, g *gateway.Config) {
 		g.Peers = slices.DeleteFunc(g.Peers, func(p gateway.PeerConfig) bool { return p.ID == 3 })
 	}, func(c *sim.Config) {
-		c.Ways = func(n *sim.Node) ([]roster.Way, bool) { // node 3 says that it is where node 1 is configured
+		c.Ways = func(n *sim.Node) ([]roster.Way, bool) { // node 3 claims to be at node 1's configured address
 			return []roster.Way{{Addr: at(map[uint16]byte{1: 9, 2: 2, 3: 1}[n.ID])}}, false
 		}
 	})
@@ -165,7 +166,7 @@ func takenAddress(t *testing.T) string {
 	return said(w)
 }
 
-// hopLiar is a relay's hand in custody: it sends on what it is given.
+// hopLiar replaces a relay's custody: it sends on the messages that it gets.
 type hopLiar struct{ todo []site.Carry }
 
 func (l *hopLiar) Step(time.Time, site.Event) (out site.Output) {
@@ -179,7 +180,7 @@ type poke struct{}
 
 func (poke) AdapterEvent() {}
 
-// lyingHops is a chain of four, whose second says of what it passes on that seven gateways have had it.
+// lyingHops is a chain of four, whose second gateway claims that seven gateways have had the messages that it passes on.
 func lyingHops(t *testing.T) string {
 	liar := &hopLiar{}
 	var seen []site.Message

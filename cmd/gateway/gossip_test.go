@@ -14,44 +14,44 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// gossip is JXTA peers at several gateways, which all talk to all over one propagate pipe, and what became of each message.
-// Their gateways may die at any time; the peers dial again.
+// gossip is JXTA peers at several gateways, which all send to all over one propagate pipe, and the fate of each message. Their
+// gateways may die at any time; the peers dial again.
 type gossip struct {
 	pipe   string
 	lans   []string
-	local  map[int]int // talkers and listeners of one gateway: nothing between them is in custody
+	local  map[int]int // talkers and listeners of one gateway: messages between them are not in custody
 	mu     sync.Mutex
-	said   [][]saying // by the peer that says it
+	said   [][]saying // by the talker
 	deaths [][]time.Time
-	leases map[string]int // how often each peer got one
+	leases map[string]int // how often each peer got a lease
 	wrong  []string
-	quiet  bool // nobody begins to say anything more
+	quiet  bool // nobody begins a new message
 }
 
 // saying is one message.
 type saying struct {
-	accepted bool // its gateway has it in its journal, for certain
+	accepted bool // its gateway certainly has it in its journal
 	heard    [][]hearing
 }
 
 // hearing is one arrival at a listener.
 type hearing struct {
 	at time.Time
-	id string // MsgId: by it a peer knows what comes again
+	id string // MsgId, by which a peer recognises duplicates
 }
 
 const (
 	gossipEvery = 150 * time.Millisecond
-	// renewEvery messages a talker asks for its lease anew: the answer says that all before it is durable.
+	// After renewEvery messages a talker asks for its lease again: the answer shows that all earlier ones are durable.
 	renewEvery = 3
-	// mostOpen messages of a talker wait for some listener: gateways that die all the time carry less than they take.
+	// mostOpen messages of a talker may wait for some listener: gateways that die all the time carry less than they accept.
 	mostOpen = 40
 	redial   = 20 * time.Millisecond
-	// deathSeen: a listener may read so long after the gateway's death what the gateway has sent.
+	// deathSeen is how long after a gateway's death a listener may still read octets that it sent before.
 	deathSeen = 2 * time.Second
 )
 
-// startGossip lets peers talk at gateways whose LAN sockets are at these addresses, until the test ends.
+// startGossip makes peers send at gateways with these LAN addresses, until the test ends.
 func startGossip(t *testing.T, lans []string, seed uint64) *gossip {
 	g := &gossip{pipe: edgepeer.NamedPipe("gossip"), lans: lans, said: make([][]saying, len(lans)), deaths: make([][]time.Time, len(lans)), leases: map[string]int{}}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -64,7 +64,7 @@ func startGossip(t *testing.T, lans []string, seed uint64) *gossip {
 	return g
 }
 
-// again does something at gateway i until ctx ends.
+// again repeats something at gateway i until ctx ends.
 func (g *gossip) again(ctx context.Context, i int, seed uint64, what func(ctx context.Context, i int, seed uint64)) {
 	for n := uint64(0); ctx.Err() == nil; n++ {
 		what(ctx, i, seed<<20+n)
@@ -72,7 +72,7 @@ func (g *gossip) again(ctx context.Context, i int, seed uint64, what func(ctx co
 	}
 }
 
-// rest is over with d or ctx.
+// rest returns after d, or when ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -138,7 +138,7 @@ func (g *gossip) hear(at int, m edgepeer.Message) {
 	g.said[i][n].heard[at] = append(g.said[i][n].heard[at], hearing{time.Now(), m.MsgID})
 }
 
-// open is how many messages of a talker have not been heard by all.
+// open is how many messages of a talker have not reached all listeners.
 func (g *gossip) open(i int) (n int) {
 	for _, s := range g.said[i] {
 		if s.accepted && len(g.missing(i, s)) > 0 {
@@ -148,7 +148,7 @@ func (g *gossip) open(i int) (n int) {
 	return n
 }
 
-// missing are the listeners that have not heard a message of talker i.
+// missing are the listeners that a message of talker i has not reached.
 func (g *gossip) missing(i int, s saying) (list []int) {
 	for at, h := range s.heard {
 		if at != i && len(h) == 0 && (g.local == nil || g.local[at] != g.local[i]) {
@@ -217,8 +217,8 @@ func (g *gossip) talk(ctx context.Context, i int, seed uint64) {
 	}
 }
 
-// meet waits until every listener has heard every other talker. What was said until then does not count: a listener may not
-// have been known.
+// meet waits until every listener has heard every other talker. Messages before that do not count: a listener may not have been
+// known.
 func (g *gossip) meet(t *testing.T, limit time.Duration) {
 	t.Helper()
 	g.until(t, limit, "all hear all", func() bool {
@@ -243,7 +243,7 @@ func (g *gossip) meet(t *testing.T, limit time.Duration) {
 	})
 }
 
-// until waits for a condition, which is asked with the lock held.
+// until waits for a condition, which is checked with the lock held.
 func (g *gossip) until(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(limit)
@@ -262,7 +262,7 @@ func (g *gossip) until(t *testing.T, limit time.Duration, what string, ok func()
 	}
 }
 
-// arrivals is how many messages have been heard. The caller holds mu.
+// arrivals is the number of arrivals so far. The caller holds mu.
 func (g *gossip) arrivals() (n int) {
 	for i := range g.said {
 		for _, s := range g.said[i] {
@@ -276,14 +276,14 @@ func (g *gossip) arrivals() (n int) {
 	return n
 }
 
-// died notes the death of gateway i.
+// died records the death of gateway i.
 func (g *gossip) died(i int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.deaths[i] = append(g.deaths[i], time.Now())
 }
 
-// settle lets nobody say anything more, and waits until all that was accepted has come.
+// settle stops all talkers, and waits until all accepted messages have arrived.
 func (g *gossip) settle(t *testing.T, limit time.Duration) {
 	t.Helper()
 	g.mu.Lock()
@@ -299,7 +299,7 @@ func (g *gossip) settle(t *testing.T, limit time.Duration) {
 	})
 }
 
-// tally counts: again is how often a message came a second time, with the MsgId by which a peer knows it.
+// tally counts: again is how often a message came a second time, with the MsgId by which a peer recognises it.
 func (g *gossip) tally() (said, accepted, arrived, again int, faults []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -332,8 +332,8 @@ func (g *gossip) tally() (said, accepted, arrived, again int, faults []string) {
 	return said, accepted, arrived, again, faults
 }
 
-// explained: a gateway that dies between handing a message over and its commit hands it over again, and the peer knows the copy
-// by its MsgId (docs/limits.md, "The last metre").
+// explained says whether a duplicate is allowed: a gateway that dies between delivering a message and its commit delivers it
+// again, and the peer recognises the copy by its MsgId (docs/limits.md, "The last metre").
 func (g *gossip) explained(at int, first, second hearing) bool {
 	return first.id == second.id && slices.ContainsFunc(g.deaths[at], func(d time.Time) bool {
 		return d.After(first.at.Add(-deathSeen)) && d.Before(second.at)

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Two gateways are in a group, what a peer publishes goes to it, and orders leave and join it.
+// Two gateways are in a group, a peer's publication is sent to it, and orders leave and join it.
 func TestGroupOfRealGateways(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -48,7 +48,7 @@ func TestGroupOfRealGateways(t *testing.T) {
 	a.until(t, "the second is there", func() bool { return k.there.all() == "first second" })
 	wants(t, list("join", "fleet/ops"), "fleet/ops")
 
-	// What other sites are told of JXTA peers.
+	// How much other sites learn of JXTA peers.
 	wants(t, list("view", "net", "ring+count", "--in"), "jxta-NetGroup", "ring+count", "in", "order", "lan.view")
 	wants(t, list("view", "all", "ask", "--site", "node1"), "1 ", "ask")
 	b.until(t, "the other end knows", func() bool { return a.status(t).LAN.Far[2].View == jxtabridge.Ask })

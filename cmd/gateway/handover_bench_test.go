@@ -12,8 +12,8 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// BenchmarkHandOver is how many messages of 200 octets a second one local listener is handed that another site's peer has said,
-// over real gateways on a link without limit: while they are said, and when all have waited for a listener that was away.
+// BenchmarkHandOver measures how many messages of 200 octets a second one local listener receives from another site's peer,
+// over real gateways on a link without limit: while they are sent, and after all have waited for a listener that was away.
 func BenchmarkHandOver(b *testing.B) {
 	for _, waited := range []bool{false, true} {
 		b.Run(map[bool]string{false: "said", true: "waited"}[waited], func(b *testing.B) { handOver(b, waited) })
@@ -82,7 +82,7 @@ func handOver(b *testing.B, waited bool) {
 	b.ReportMetric(float64(b.N)/time.Since(began).Seconds(), "messages/s")
 }
 
-// wired are two gateways on a link without limit that know each other.
+// wired are two gateways on a link without limit that have met.
 func wired(b *testing.B) (hq, ship *running) {
 	b.Helper()
 	sa := newSite(b, 1, "")

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// Two ships with satellite and HF each reach each other through their headquarters. All that an operator may ask tells the bearer and the
+// Two ships, each with satellite and HF, reach each other through their headquarters. Every report for operators shows the bearer and the
 // hop: status, distance, messages, metrics, the page's view, bill and probe.
 func TestOperatorsSeeBearersAndHops(t *testing.T) {
 	t.Parallel()

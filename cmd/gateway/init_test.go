@@ -12,8 +12,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// TestInit: two sites are set up by init alone, the second by the command that the first one prints, and what they have
-// written is taken by check.
+// TestInit: two sites are set up with init alone, the second with the command that the first one prints, and check accepts the
+// files of both.
 func TestInit(t *testing.T) {
 	dir := t.TempDir()
 	ship, hq := filepath.Join(dir, "ship", "gateway.toml"), filepath.Join(dir, "hq", "gateway.toml")
@@ -71,7 +71,7 @@ func TestInit(t *testing.T) {
 	check.Contains(t, "what it says", errs, "is there already")
 }
 
-// TestInitRefuses: what check would not take leaves no file behind, and no key.
+// TestInitRefuses: a configuration that check would refuse leaves no file behind, and no key.
 func TestInitRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		args string

@@ -22,7 +22,7 @@ import (
 	"aldis/internal/site"
 )
 
-// journalOf is a site whose gateway has run once, and what its operator works with.
+// journalOf is a site whose gateway has run once, and the paths that its operator works with.
 func journalOf(t *testing.T) (s *testSite, dir, db string) {
 	t.Helper()
 	s = newSite(t, 2, "")
@@ -33,7 +33,7 @@ func journalOf(t *testing.T) (s *testSite, dir, db string) {
 	return s, dir, filepath.Join(dir, "aldis.db")
 }
 
-// put writes records behind the gateway's back, with right checksums.
+// put writes records behind the gateway's back, with correct checksums.
 func put(t *testing.T, dir string, ops ...journal.Op) {
 	t.Helper()
 	j, err := journal.Open(dir, journal.Identity{Node: 2, Name: "node2"})
@@ -46,7 +46,7 @@ func put(t *testing.T, dir string, ops ...journal.Op) {
 	}
 }
 
-// change writes a file as f makes it.
+// change replaces a file's content with the result of f.
 func change(t *testing.T, path string, f func([]byte) []byte) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -58,7 +58,7 @@ func change(t *testing.T, path string, f func([]byte) []byte) {
 	}
 }
 
-// message is a record of a message for peer 1 and the record of its recipients; number 0: it waits.
+// message is a record of a message for peer 1, and the record of its recipients; number 0: it waits.
 func message(t *testing.T, id, number uint64, text string) []journal.Op {
 	t.Helper()
 	full, err := envelope.Append(nil, envelope.Message{Payload: &site.Message{Parts: []site.Part{{Data: []byte(text)}}}}, 0, true)
@@ -71,7 +71,7 @@ func message(t *testing.T, id, number uint64, text string) []journal.Op {
 	return []journal.Op{{Bucket: "mail", Key: key, Value: full}, {Bucket: "to", Key: append([]byte{0, 1}, key...), Value: to}}
 }
 
-// A damaged record, and one that the gateway does not understand, are named and set aside; the gateway runs.
+// A damaged record, and one that the gateway does not understand, are reported and set aside; the gateway runs.
 func TestJournalRecordSetAside(t *testing.T) {
 	s, dir, db := journalOf(t)
 	text := strings.Repeat("what the captain said ", 10)
@@ -121,7 +121,7 @@ func TestJournalRecordSetAside(t *testing.T) {
 	}
 }
 
-// A message under way whose content is lost: its number still goes, so that the peer does not wait for it for ever.
+// The content of a message in transmission is lost: its number is still sent, so that the peer does not wait for it for ever.
 func TestJournalMessageUnderWay(t *testing.T) {
 	s, dir, db := journalOf(t)
 	put(t, dir, message(t, 7, 1, "what the captain said")...)
@@ -136,7 +136,7 @@ func TestJournalMessageUnderWay(t *testing.T) {
 	r.stop(t, syscall.SIGTERM)
 }
 
-// A damaged page: one line says so and what to do, and a repair saves the rest.
+// A damaged page is reported in one line with the remedy, and a repair saves the rest.
 func TestJournalRepair(t *testing.T) {
 	s, dir, db := journalOf(t)
 	for id := range uint64(40) {
@@ -152,7 +152,7 @@ func TestJournalRepair(t *testing.T) {
 	}
 	wants(t, out, `node         2 "node2"`, "format       3", `"mail"`, "a message of this site")
 
-	change(t, db, func(b []byte) []byte { // a page of the messages, as the tree has it
+	change(t, db, func(b []byte) []byte { // a page of the messages in the tree
 		var r operator.JournalReport
 		for page := 2; ; page++ {
 			damaged := bytes.Clone(b)
@@ -191,7 +191,7 @@ func TestJournalRepair(t *testing.T) {
 	r.stop(t, syscall.SIGTERM)
 }
 
-// What lies behind a journal in its file is told apart from it.
+// Octets behind a journal in its file are reported separately.
 func TestJournalWithGapsBehind(t *testing.T) {
 	_, dir, db := journalOf(t)
 	before, err := os.Stat(db)
@@ -207,7 +207,7 @@ func TestJournalWithGapsBehind(t *testing.T) {
 	check.True(t, "the journal has what it had", r.Octets-r.Behind <= before.Size() && r.Octets-r.Behind > 0, r.Behind)
 }
 
-// An empty journal is no new node.
+// An empty journal does not count as a new node.
 func TestJournalGone(t *testing.T) {
 	s, dir, db := journalOf(t)
 	change(t, db, func([]byte) []byte { return nil })
@@ -223,7 +223,7 @@ func TestJournalGone(t *testing.T) {
 	s.start(t).stop(t, syscall.SIGTERM)
 }
 
-// A journal that is removed while its gateway runs is told at once.
+// The removal of a journal while its gateway runs is reported at once.
 func TestJournalRemovedWhileRunning(t *testing.T) {
 	s, _, db := journalOf(t)
 	r := s.start(t)
@@ -249,7 +249,8 @@ func TestJournalRemovedWhileRunning(t *testing.T) {
 	r.stop(t, syscall.SIGTERM)
 }
 
-// Of a journal that was deleted while its gateway runs, what the gateway still has open is a backup, as docs/faults.md says.
+// If a journal was deleted while its gateway runs, the file that the gateway still has open is a backup, as docs/faults.md
+// says.
 func TestJournalDeletedWhileRunning(t *testing.T) {
 	s, dir, _ := journalOf(t)
 	r := s.start(t)

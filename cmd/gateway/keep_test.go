@@ -37,7 +37,7 @@ func children(t *testing.T, pid int) (pids []int) {
 	for _, task := range tasks {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%s/children", pid, task.Name()))
 		if err != nil {
-			continue // the thread has ended meanwhile
+			continue // the thread has exited meanwhile
 		}
 		for _, f := range strings.Fields(string(b)) {
 			n, err := strconv.Atoi(f)
@@ -50,8 +50,8 @@ func children(t *testing.T, pid int) (pids []int) {
 	return pids
 }
 
-// A gateway whose sockets are kept may be killed, restarted or die again and again: a peer that dials is taken in, at any
-// moment, and gets its welcome within the 5 s that a peer waits.
+// A gateway whose sockets are kept may be killed, restarted or die again and again: at any moment a peer that dials is
+// accepted, and gets its welcome within the 5 s that a peer waits.
 func TestKeptSocketSurvivesTheGateway(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
@@ -60,7 +60,7 @@ func TestKeptSocketSurvivesTheGateway(t *testing.T) {
 		t.Fatalf("%q, %v", first, err)
 	}
 	stop, refused := make(chan bool), make(chan error, 1)
-	go func() { // somebody dials all the time
+	go func() { // dials all the time
 		defer close(refused)
 		for {
 			c, err := net.Dial("tcp", s.lan)
@@ -96,15 +96,15 @@ func TestKeptSocketSurvivesTheGateway(t *testing.T) {
 		line, err := greeting(s.lan)
 		for strings.HasPrefix(line, "JXTAHELLO") && err == nil && time.Since(begun) < patience {
 			if now := children(t, r.cmd.Process.Pid); len(now) == 1 && now[0] != old[0] {
-				break // it is the new one's
+				break // it is the new gateway's
 			}
 			line, err = greeting(s.lan)
 		}
-		// One that the old gateway had taken in ends with it, as every connection does; the next is the new one's.
+		// A connection that the old gateway had accepted closes with it; the next one is the new gateway's.
 		if err != nil {
 			line, err = greeting(s.lan)
 		}
-		// Source addresses differ: the gateway's own peer id must not.
+		// Source addresses differ, but the gateway's own peer id must not.
 		if f, g := strings.Fields(first), strings.Fields(line); err != nil || len(g) < 4 || g[3] != f[3] {
 			t.Errorf("%s: %q, %v; before it was %q", tt.name, line, err, first)
 		}
@@ -123,7 +123,7 @@ func TestKeptSocketSurvivesTheGateway(t *testing.T) {
 	}
 }
 
-// A keeper that is killed takes its gateway along: whoever started it may start it again.
+// If a keeper is killed, its gateway dies with it: whoever started the keeper may start it again.
 func TestKilledKeeperLeavesNothing(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
@@ -140,7 +140,7 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 	s.start(t) // with the same journal
 }
 
-// A mistake ends the keeper at once; it does not try it again and again.
+// A mistake stops the keeper at once; it does not retry.
 func TestKeeperAndMistakes(t *testing.T) {
 	s := newSite(t, 1, "")
 	taken, err := net.Listen("tcp", s.lan)
@@ -164,7 +164,7 @@ func TestKeeperAndMistakes(t *testing.T) {
 	}
 }
 
-// Sockets come from systemd in the way of sd_listen_fds(3); what is not in the configuration is closed and told.
+// Sockets come from systemd as in sd_listen_fds(3); those that are not in the configuration are closed and reported.
 func TestInheritedSockets(t *testing.T) {
 	s := newSite(t, 1, "")
 	ours, err := net.Listen("tcp", s.lan)
@@ -208,8 +208,8 @@ func TestInheritedSockets(t *testing.T) {
 	}
 }
 
-// A restart is ordered with a configuration that is no good: the gateway that runs goes on, and one line says what is
-// wrong and where. With the mistake mended the next order restarts it at once.
+// A restart is ordered with a bad configuration: the running gateway goes on, and one line says what is wrong and where. Once
+// the mistake is corrected, the next order restarts it at once.
 func TestKeeperReadsBeforeItStops(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
@@ -224,7 +224,7 @@ func TestKeeperReadsBeforeItStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	mistakes := map[string]string{ // how the file is changed, and what is said of it
+	mistakes := map[string]string{ // how the file is changed, and the expected report
 		"listen =":           "there is no such key; is listen meant?",
 		"[lan]":              "there is no such section",
 		"tcp = \"" + s.lan:   "is used by another program",

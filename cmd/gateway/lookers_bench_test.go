@@ -17,9 +17,9 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// BenchmarkAnswersBesideLookers is how long a local peer waits for the answer to a question, while 1,000 messages wait in a gateway
-// with 64 sites: when nobody looks, and when ten pages or terminals look and another message comes ten times a second. It also
-// says what part of a core the gateway's process takes.
+// BenchmarkAnswersBesideLookers measures how long a local peer waits for the answer to a query, while 1,000 messages wait in a
+// gateway with 64 sites: without viewers, and with ten pages or terminals watching while another message comes ten times a second.
+// It also reports the share of a core that the gateway's process takes.
 func BenchmarkAnswersBesideLookers(b *testing.B) {
 	for _, lookers := range []int{0, 1, 10} {
 		b.Run(fmt.Sprintf("lookers=%d", lookers), func(b *testing.B) { besideLookers(b, lookers) })
@@ -80,7 +80,7 @@ func besideLookers(b *testing.B, lookers int) {
 			}
 		}()
 	}
-	pace := time.NewTicker(5 * time.Millisecond) // two hundred questions a second at the most
+	pace := time.NewTicker(5 * time.Millisecond) // at most two hundred queries a second
 	defer pace.Stop()
 	var took []time.Duration
 	ticks, began, said, n := processTime(b, ship.cmd.Process.Pid), time.Now(), time.Now(), 0
@@ -114,7 +114,7 @@ func besideLookers(b *testing.B, lookers int) {
 	b.ReportMetric(100*used.Seconds()/lasted.Seconds(), "core-%")
 }
 
-// processTime is what a process has taken of the processors.
+// processTime is the processor time that a process has used.
 func processTime(t testing.TB, pid int) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

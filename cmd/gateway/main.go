@@ -1,4 +1,4 @@
-// Command gateway is the Aldis daemon and what an operator does with it. gateway-lab beside it has what stays ashore.
+// Command gateway is the Aldis daemon and the commands of its operators. The commands that stay ashore are in gateway-lab.
 package main
 
 import (

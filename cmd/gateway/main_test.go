@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(testMain(m))
 }
 
-// testMain lets more tests run at once than there are processors: they mostly wait.
+// testMain lets more tests run in parallel than there are processors: they mostly wait.
 func testMain(m *testing.M) int {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "3"); err != nil {
@@ -47,10 +47,10 @@ func testMain(m *testing.M) int {
 	return commands.WithLab(m)
 }
 
-// patience bounds every wait; on a loaded machine things take long.
+// patience bounds every wait; a loaded machine is slow.
 const patience = 90 * time.Second
 
-// gatewayCommand is the gateway with arguments; standard error is no terminal.
+// gatewayCommand is the gateway with arguments; standard error is not a terminal.
 func gatewayCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), asGateway+"=1")
@@ -58,7 +58,7 @@ func gatewayCommand(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// run runs a command that ends by itself.
+// run runs a command that exits by itself.
 func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	cmd := gatewayCommand(args...)
@@ -67,7 +67,7 @@ func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	watch := time.AfterFunc(4*patience, func() { cmd.Process.Kill() }) // keys from a passphrase are made to take long
+	watch := time.AfterFunc(4*patience, func() { cmd.Process.Kill() }) // deriving keys from a passphrase is slow on purpose
 	defer watch.Stop()
 	err := cmd.Wait()
 	var exit *exec.ExitError
@@ -77,7 +77,7 @@ func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
 
-// described is what the commands of both programs say of themselves.
+// described is the descriptions of the commands of both programs.
 func described(t *testing.T) manual.Program {
 	t.Helper()
 	m, err := program().Described()
@@ -92,7 +92,7 @@ type testSite struct {
 	dir, file, http, link, lan string
 	id                         int
 	more                       string // lines of [link]
-	keys                       string // those that say which keys; "": net.key
+	keys                       string // lines that name the keys; "": net.key
 	profile                    string // of the link; "": geo-satcom-128k
 }
 
@@ -150,7 +150,7 @@ listen = %q
 	}
 }
 
-// running is a gateway that runs.
+// running is a running gateway.
 type running struct {
 	*testSite
 	cmd   *exec.Cmd
@@ -159,11 +159,11 @@ type running struct {
 	output
 }
 
-// output is what a program has written so far.
+// output is the output of a program so far.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
-	at   time.Time // when the newest of it came
+	at   time.Time // when the newest octets came
 }
 
 func (o *output) Write(b []byte) (int, error) {
@@ -173,7 +173,7 @@ func (o *output) Write(b []byte) (int, error) {
 	return o.text.Write(b)
 }
 
-// newest is when the newest of it came.
+// newest is when the newest octets came.
 func (o *output) newest() time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -186,7 +186,7 @@ func (o *output) logged() string {
 	return o.text.String()
 }
 
-// start runs a site's gateway until the test ends, and returns when it is well.
+// start runs a site's gateway until the test ends, and returns once it is healthy.
 func (s *testSite) start(t testing.TB) *running {
 	t.Helper()
 	return s.startCommand(t, gatewayCommand("run", "-c", s.file))
@@ -199,7 +199,7 @@ func (s *testSite) startCommand(t testing.TB, cmd *exec.Cmd) *running {
 	return r
 }
 
-// begin runs a command of a site's until the test ends.
+// begin runs a site's command until the test ends.
 func (s *testSite) begin(t testing.TB, cmd *exec.Cmd) *running {
 	t.Helper()
 	r := &running{testSite: s, cmd: cmd, ended: make(chan struct{})}
@@ -225,7 +225,7 @@ func (r *running) until(t testing.TB, what string, ok func() bool) {
 	await(t, r.id, r.ended, patience, what, ok)
 }
 
-// await waits for a condition of a node, as long as its process lives.
+// await waits for a condition of a node while its process lives.
 func await(t testing.TB, node int, ended <-chan struct{}, patience time.Duration, what string, ok func() bool) {
 	t.Helper()
 	deadline := time.After(patience)
@@ -262,7 +262,7 @@ func (r *running) status(t testing.TB) (report operator.StatusReport) {
 	return report
 }
 
-// stop ends it with a signal and returns its exit code.
+// stop stops the gateway with a signal and returns its exit code.
 func (r *running) stop(t testing.TB, signal syscall.Signal) int {
 	t.Helper()
 	r.cmd.Process.Signal(signal)

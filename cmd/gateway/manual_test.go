@@ -10,7 +10,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// tool runs a program of this machine, and expects exit code 0 and a silent standard error.
+// tool runs a program of this machine, and checks for exit code 0 and an empty standard error.
 func tool(t *testing.T, name string, args ...string) (stdout string) {
 	t.Helper()
 	var errs strings.Builder
@@ -23,7 +23,7 @@ func tool(t *testing.T, name string, args ...string) (stdout string) {
 	return string(out)
 }
 
-// Both formatters of man pages take each page without a warning, and each page has all flags of its command.
+// Both formatters of man pages accept each page without a warning, and each page has all flags of its command.
 func TestManPages(t *testing.T) {
 	dir := t.TempDir()
 	if code, out, errs := run(t, "manual", "man", "--date", "2026-11-22", dir); code != 0 || out+errs != "" {
@@ -69,7 +69,7 @@ func completion(t *testing.T, shell string) (file string) {
 	return file
 }
 
-// What is typed, the last word as far as it is, and what must be offered for it.
+// Typed lines, whose last word may be incomplete, and the suggestions that must come.
 var typedLines = []struct {
 	words []string
 	want  string
@@ -121,7 +121,7 @@ func TestFishCompletion(t *testing.T) {
 	}
 }
 
-// zsh's own functions need a terminal. The test says in their place what they are asked for.
+// zsh's own functions need a terminal. The test replaces them, and prints their arguments.
 func TestZshCompletion(t *testing.T) {
 	file := completion(t, "zsh")
 	tool(t, "zsh", "-f", "-n", file)

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// meetSite is a ship with JXTA peers and the rules of docs/tak.md, as they stand there.
+// meetSite is a ship with JXTA peers and the rules of docs/tak.md, as printed there.
 func meetSite(t *testing.T, s *testSite, peers ...string) {
 	t.Helper()
 	page, err := os.ReadFile("../../docs/tak.md")
@@ -28,7 +28,7 @@ func meetSite(t *testing.T, s *testSite, peers ...string) {
 	check.NoError(check.Fatal(t), os.WriteFile(s.file, append(append(text, '\n'), rules...), 0o600))
 }
 
-// The rules of docs/tak.md hold, and check says what they make of an event and of elements, and why not.
+// The rules of docs/tak.md are valid, and check says what they make of an event and of elements, and why not.
 func TestMeetExamples(t *testing.T) {
 	s := newSite(t, 2, "")
 	meetSite(t, s, "1 127.0.0.1:7142")
@@ -58,7 +58,7 @@ func TestMeetExamples(t *testing.T) {
 	explain("line.json", `{"from":"anna","text":"ready & able"}`, "type=message,element=text,data=FILE", `senderCallsign="anna"`, "ready &amp; able")
 }
 
-// Mistakes of [[meet]] are told by key.
+// Mistakes of [[meet]] are reported with the key.
 func TestMeetMistakes(t *testing.T) {
 	s := newSite(t, 2, "")
 	meetSite(t, s, "1 127.0.0.1:7142")
@@ -86,7 +86,7 @@ func TestMeetMistakes(t *testing.T) {
 	}
 }
 
-// A JXTA peer and a TAK device at one gateway see each other by the rules of docs/tak.md; what cannot be read is told and counted.
+// A JXTA peer and a TAK device at one gateway see each other by the rules of docs/tak.md; unreadable data is reported and counted.
 func TestMeetAtOneGateway(t *testing.T) {
 	const tracks = "uuid-59616261646162614E50472050325033000000000000000000000000000000A104"
 	s := newSite(t, 2, "")

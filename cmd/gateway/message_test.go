@@ -17,7 +17,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// heard is what a peer's application was handed.
+// heard is a message as a peer's application received it.
 type heard struct {
 	mu    sync.Mutex
 	texts []string
@@ -37,7 +37,7 @@ func (h *heard) all() string {
 	return strings.Join(h.texts, " ")
 }
 
-// talk is a listener behind one gateway, and a peer behind another that says something to it.
+// talk is a listener behind one gateway, and a peer behind another that sends to it.
 type talk struct {
 	pipe   string
 	there  heard
@@ -81,7 +81,7 @@ func dialWith(t testing.TB, cfg tcp.Config) *tcp.Peer {
 	return p
 }
 
-// listed is what gateway messages says.
+// listed is the output of gateway messages.
 func listed(t *testing.T, r *running, args ...string) []api.MessageRow {
 	t.Helper()
 	code, out, errs := run(t, append([]string{"messages", "-c", r.file, "--json"}, args...)...)
@@ -95,8 +95,8 @@ func listed(t *testing.T, r *running, args ...string) []api.MessageRow {
 	return list.Messages
 }
 
-// Three messages wait in a silent gateway: one is held, one cancelled, one raised. The gateway is killed in between. What was
-// ordered is so, and every command says it in words.
+// Three messages wait in a silent gateway: one is held, one cancelled, one raised. The gateway is killed in between. The orders
+// are in force afterwards, and every command reports them in words.
 func TestMessageCommands(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)

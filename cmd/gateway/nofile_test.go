@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A command that is given a named pipe or a device says so instead of waiting or reading for ever, and names it once.
+// A command that gets a named pipe or a device reports that instead of waiting or reading for ever, and names it once.
 func TestWhatIsNoFile(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
@@ -50,7 +50,7 @@ func TestWhatIsNoFile(t *testing.T) {
 	check.ErrorIs(t, err, os.ErrNotExist)
 }
 
-// Nine million octets of elements that are never closed are coded, and come back.
+// Nine million octets of elements that are never closed are coded, and decoded again.
 func TestDeepDocument(t *testing.T) {
 	dir := t.TempDir()
 	deep, coded, back := filepath.Join(dir, "deep.xml"), filepath.Join(dir, "coded"), filepath.Join(dir, "back")

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// nonces sees every datagram of some gateways, and proves that no key was used twice with one nonce. It needs no key for
-// that: each start of a gateway has keys of its own, made of its incarnation number and salt. It has one counter for all that it seals,
-// or where nothing is sealed for all and each destination has a key of its own, one for each destination (package seal). So it is enough
-// that no two starts of a node have the same number and salt, and that no two different datagrams under one counter of a start have
-// the same number.
+// nonces sees every datagram of some gateways, and proves that no key was used twice with one nonce. It needs no key: each start of a
+// gateway derives keys of its own from its incarnation number and salt. A start has one counter for everything that it seals, or, if it
+// seals nothing for all and each destination has a key of its own, one counter for each destination (package seal). So it is enough that
+// no two starts of a node have the same number and salt, and that no two different datagrams under one counter of a start have the same
+// number.
 type nonces struct {
 	mu     sync.Mutex
 	nodes  []starts
@@ -22,12 +22,12 @@ type nonces struct {
 // starts of one gateway.
 type starts struct {
 	n    int                // of the present start
-	own  string             // its incarnation number and salt, as soon as a datagram has said them
+	own  string             // its incarnation number and salt, once a datagram has shown them
 	seen map[counted]string // its datagrams
-	all  map[string]int     // incarnation numbers and salts, and the starts that they are of
+	all  map[string]int     // incarnation numbers and salts, and the starts that used them
 }
 
-// counted is where a counter stands: the destination, 0 for a counter of all, and the low half of the number.
+// counted is a value of a counter: the destination, 0 for the counter of all, and the low half of the number.
 type counted struct {
 	to  int
 	low uint16
@@ -41,7 +41,7 @@ func newNonces(n int) *nonces {
 	return c
 }
 
-// ended says that what a gateway sends from now on is of its next start.
+// ended says that from now on a gateway's datagrams belong to its next start.
 func (c *nonces) ended(node int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -54,14 +54,14 @@ const (
 	longForm  = 1 << 4
 	shortHead = 3
 	longHead  = 11
-	// mostOfAStart datagrams a start may send here, so that the low half of its counters names each.
+	// mostOfAStart bounds the datagrams that a start may send here, so that the low half of its counters identifies each.
 	mostOfAStart = 60_000
 )
 
-// seeAll takes down a datagram of a node that seals for all.
+// seeAll records a datagram of a node that seals for all.
 func (c *nonces) seeAll(node int, _ []int, data []byte) { c.see(node, []int{0}, data) }
 
-// see takes down a datagram to one node.
+// see records a datagram to one node.
 func (c *nonces) see(node int, to []int, data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ func (c *nonces) judge(t *testing.T) {
 	}
 }
 
-// The checker finds what it is there for.
+// The checker finds repeated nonces.
 func TestNonceChecker(t *testing.T) {
 	long := func(incarnation, counter byte, body string) []byte {
 		return append([]byte{0x31, 0, 0, 0, incarnation, 0, 1, 0, 0, 0, counter}, body...)

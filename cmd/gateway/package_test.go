@@ -13,8 +13,8 @@ import (
 
 const packaged = "../../ops/package/gateway.toml"
 
-// The configuration that the packages bring is refused for the marked lines and for nothing else, and is good with them
-// filled in, also when all keys that may be set are.
+// The configuration in the packages is refused because of the marked lines only, and is good once they are filled in, also when
+// all optional keys are set.
 func TestPackagedConfiguration(t *testing.T) {
 	text, err := os.ReadFile(packaged)
 	if err != nil {

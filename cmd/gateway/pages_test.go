@@ -11,10 +11,10 @@ import (
 	"aldis/internal/operator/manual"
 )
 
-// aCall is a call of the gateway in a line of a shell: of bin/gateway, with sudo, behind a pipe or xargs.
+// aCall is a call of the gateway in a line of a shell: of bin/gateway, with sudo, after a pipe or xargs.
 var aCall = regexp.MustCompile(`(?:^|[|&(] ?|sudo |xargs (?:-r )?)(?:bin/)?gateway ([a-z][^#|;&>)]*)`)
 
-// calls are those in the blocks of a page. A line that ends in "\" goes on; a comment ends it.
+// calls are the calls in the blocks of a page. A line that ends in "\" continues; a comment is cut off.
 func calls(page string) (list []string) {
 	page = strings.ReplaceAll(page, "\\\n", " ")
 	for _, line := range strings.Split(page, "\n") {
@@ -26,7 +26,7 @@ func calls(page string) (list []string) {
 	return list
 }
 
-// blocks are the lines of a page that stand in blocks: behind four blanks, or between fences.
+// blocks are the lines of a page that are in blocks: indented by four blanks, or between fences.
 func blocks(page string) string {
 	var b strings.Builder
 	fenced := false
@@ -41,7 +41,7 @@ func blocks(page string) string {
 	return b.String()
 }
 
-// wrongCall says what of a call there is not: the command, its word, a flag. "": nothing.
+// wrongCall names the part of a call that does not exist: the command, its word, a flag. "": all exist.
 func wrongCall(commands []manual.Command, call string) string {
 	words := strings.Fields(call)
 	at := slices.IndexFunc(commands, func(c manual.Command) bool { return len(words) > 1 && c.Name == words[0]+" "+words[1] })
@@ -61,7 +61,7 @@ func wrongCall(commands []manual.Command, call string) string {
 	return ""
 }
 
-// TestCallsOfPages: every call of the gateway in a block of README.md and docs names a command and flags that there are.
+// TestCallsOfPages: every call of the gateway in a block of README.md and docs names an existing command and existing flags.
 func TestCallsOfPages(t *testing.T) {
 	pages, err := filepath.Glob("../../docs/*.md")
 	if err != nil {

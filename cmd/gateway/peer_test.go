@@ -14,7 +14,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A peer is listed, forgotten, and heard again when it has answered.
+// A peer is listed, forgotten, and heard again once it has answered.
 func TestPeer(t *testing.T) {
 	a, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
@@ -44,7 +44,7 @@ func TestPeer(t *testing.T) {
 	}
 }
 
-// A node that started once with a clock of the next century says so at each start, and has a way out.
+// A node that once started with a clock of the next century reports that at each start, and names a remedy.
 func TestStartByClock(t *testing.T) {
 	a, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })

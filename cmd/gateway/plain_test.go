@@ -18,7 +18,7 @@ import (
 // evil is a name that clears the screen, sets colours with one octet of C1, and turns the direction of writing.
 const evil = "a\x1b[2J\u009b31m\u202eb\x7f\r"
 
-// harmless expects that a text has nothing that a terminal takes for an order.
+// harmless checks that a text has no control characters that a terminal obeys.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -29,7 +29,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// fill sets every text in a value to evil, and makes one of everything that there may be several of.
+// fill sets every text in a value to evil, and adds one element to every list and map.
 func fill(v reflect.Value, depth int) {
 	if depth == 0 || !v.CanSet() {
 		return
@@ -62,8 +62,8 @@ func fill(v reflect.Value, depth int) {
 	}
 }
 
-// Whatever a gateway says in any field, status and the like print nothing that a terminal obeys. A gateway at http.listen may
-// be another program.
+// Whatever a gateway sends in any field, status and the like print no characters that a terminal obeys. The program at
+// http.listen may not even be a gateway.
 func TestNoEscapesReachTheTerminal(t *testing.T) {
 	var r operator.StatusReport
 	fill(reflect.ValueOf(&r).Elem(), 8)

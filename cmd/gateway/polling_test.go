@@ -14,7 +14,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A gateway whose peers all use HTTP: told by check, the same peer before and after a restart, unmoved by strangers.
+// A gateway whose peers all use HTTP: check reports it, it is the same peer before and after a restart, and strangers do not
+// disturb it.
 func TestPeersOverHTTPOnly(t *testing.T) {
 	s := newSite(t, 2, "")
 	s.write(t, filepath.Join(s.dir, "data"))

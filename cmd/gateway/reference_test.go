@@ -22,7 +22,7 @@ import (
 
 var writeReference = flag.Bool("write", false, "write docs/commands.md and docs/metrics.md")
 
-// stale holds a page of docs/ against what the code says, or writes it.
+// stale compares a page of docs/ with the code, or writes it.
 func stale(t *testing.T, page, now string) {
 	t.Helper()
 	path := filepath.Join("../../docs", page)
@@ -41,18 +41,18 @@ func stale(t *testing.T, page, now string) {
 	}
 }
 
-// docs/commands.md is what the commands say of themselves.
+// docs/commands.md agrees with the descriptions of the commands.
 func TestReferenceOfCommands(t *testing.T) {
 	stale(t, "commands.md", described(t).Markdown()+"\nThis page is made of what the commands say of themselves: `go test ./cmd/gateway -run TestReference -args -write`.\n")
 }
 
-// metric is one that /metrics has.
+// metric is a metric of /metrics.
 type metric struct {
 	name, kind, help string
 	labels           []string
 }
 
-// metrics are those of the source.
+// metrics are the metrics in the source.
 func metrics(t *testing.T) (list []metric) {
 	t.Helper()
 	err := filepath.WalkDir("../../internal", func(path string, d fs.DirEntry, err error) error {
@@ -194,7 +194,7 @@ This page is made from the source: ` + "`go test ./cmd/gateway -run TestReferenc
 	stale(t, "metrics.md", b.String())
 }
 
-// A gateway that runs has no metric that the reference lacks, and each is of the kind that it says.
+// A running gateway has no metric that the reference lacks, and each is of the documented kind.
 func TestReferenceAgreesWithAGateway(t *testing.T) {
 	_, r := two(t)
 	r.until(t, "its peer is up", func() bool { return r.peer(t).Link == "up" })
@@ -208,7 +208,7 @@ func TestReferenceAgreesWithAGateway(t *testing.T) {
 	}
 }
 
-// agrees holds what /metrics of a gateway has against the reference.
+// agrees compares the metrics of a gateway with the reference.
 func agrees(t *testing.T, scraped string) {
 	t.Helper()
 	known := map[string]string{}

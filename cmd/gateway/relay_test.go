@@ -17,25 +17,25 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// relay is an emulated link between gateways on loopback, and sees every datagram. Gateway i knows a socket of the relay's as
-// the address of each peer, and its group is one where nobody but the relay listens. Datagrams are lost, come late and come
-// twice by chance; the last gateway is slow, and may be off the air.
+// relay is an emulated link between gateways on loopback, and sees every datagram. Gateway i knows one of the relay's sockets
+// as the address of each peer, and its group is one on which only the relay listens. Datagrams are lost, late or doubled at
+// random; the last gateway is slow, and may be off the air.
 type relay struct {
 	links  []netip.AddrPort // where the gateways listen
 	legs   [][]*net.UDPConn // legs[i][j] is j's address as i knows it
-	groups []member         // what i sends to all
+	groups []member         // receives datagrams that i sends to all
 	marker *net.UDPConn
-	see    func(from int, to []int, data []byte) // called before anything happens to a datagram
+	see    func(from int, to []int, data []byte) // called before a datagram is lost, delayed or passed on
 	done   sync.WaitGroup
 
 	mu     sync.Mutex
 	rng    *rand.Rand
 	passed int // datagrams seen
 	away   []bool
-	marks  chan struct{} // of the flush under way
+	marks  chan struct{} // of the flush in progress
 }
 
-// member hears a group.
+// member is a member of a multicast group.
 type member struct {
 	*net.UDPConn
 	at netip.AddrPort // the group's address: the socket itself is bound to all
@@ -113,7 +113,7 @@ func openUDP(t *testing.T, at string) *net.UDPConn {
 	return c
 }
 
-// joinGroup hears a group on loopback.
+// joinGroup joins a group on loopback.
 func joinGroup(t *testing.T, at string) member {
 	t.Helper()
 	group := netip.MustParseAddrPort(at)
@@ -146,10 +146,10 @@ func onSocket(t *testing.T, c *net.UDPConn, f func(fd int) error) {
 	}
 }
 
-// address is what gateway i is told of j.
+// address is j's address in the configuration of gateway i.
 func (r *relay) address(i, j int) string { return r.legs[i][j].LocalAddr().String() }
 
-// carry reads a socket to which gateway i sends what is for these.
+// carry reads a socket to which gateway i sends datagrams for these gateways.
 func (r *relay) carry(c *net.UDPConn, i int, to []int) {
 	r.done.Go(func() {
 		buf := make([]byte, 1<<16)
@@ -196,7 +196,7 @@ func (r *relay) forward(i, j int, data []byte) {
 		return
 	}
 	for range copies {
-		time.AfterFunc(delay, func() { r.legs[j][i].WriteToUDPAddrPort(data, r.links[j]) }) // a gateway that is down loses it
+		time.AfterFunc(delay, func() { r.legs[j][i].WriteToUDPAddrPort(data, r.links[j]) }) // if that gateway is down it is lost
 		delay += time.Duration(r.rng.IntN(100)) * time.Millisecond
 	}
 }
@@ -208,14 +208,14 @@ func (r *relay) count() int {
 	return r.passed
 }
 
-// setAway takes a gateway off the air, or puts it back.
+// setAway takes a gateway off the air, or puts it back on.
 func (r *relay) setAway(i int, away bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.away[i] = away
 }
 
-// flush returns when all that gateway i has sent so far was seen.
+// flush returns once the relay has seen all datagrams that gateway i has sent so far.
 func (r *relay) flush(t *testing.T, i int) {
 	t.Helper()
 	list := append([]*net.UDPConn(nil), r.legs[i]...)
@@ -248,7 +248,7 @@ func (r *relay) mark(t *testing.T, to netip.AddrPort) {
 	}
 }
 
-// lost is how many datagrams the kernel has dropped before the relay saw them.
+// lost is how many datagrams the kernel dropped before the relay saw them.
 func (r *relay) lost(t *testing.T) int {
 	t.Helper()
 	text, err := os.ReadFile("/proc/net/udp")

@@ -17,8 +17,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// TestReload: a running gateway takes rules, names, token and log level from its file without a restart, and nothing at
-// all when the file has a mistake or wants what it cannot take.
+// TestReload: a running gateway applies rules, names, token and log level from its file without a restart, and nothing at all
+// if the file has a mistake or a change that needs a restart.
 func TestReload(t *testing.T) {
 	_, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
@@ -85,7 +85,7 @@ func TestReload(t *testing.T) {
 	check.Equal(t, "under another name", asked("evil.example", "0123456789abcdef0123", `{}`), 421)
 	check.Equal(t, "with another body", asked("ship.example", "0123456789abcdef0123", `{"file":"/etc/passwd"}`), 400)
 
-	// What needs a restart keeps all the rest from counting; so does a mistake.
+	// A change that needs a restart keeps all others out of force; so does a mistake.
 	write(strings.Replace(rules, "name = \"secret*\"", "name = \"other*\"", 1) + "[[filter]]\naction = \"local\"\n[delivery]\nwait = \"2h\"\n")
 	said = reload(cli.ExitRefused)
 	wants(t, said, "delivery.wait", "needs a restart", "nothing was changed")
@@ -94,7 +94,7 @@ func TestReload(t *testing.T) {
 	wants(t, reload(cli.ExitRefused), "denny", "nothing was changed")
 	check.Equal(t, "filters after what was refused", filters(), 1)
 
-	// SIGHUP says the same in the log.
+	// SIGHUP reports the same in the log.
 	hup := func(says string) {
 		t.Helper()
 		said := strings.Count(b.logged(), says)
@@ -130,9 +130,9 @@ func runCode(t *testing.T, args ...string) int {
 	return code
 }
 
-// TestReloadOfPeersUnderLoad: a third gateway comes, the second gets another address and name, and keepalive changes, while
-// messages flow: no connection is closed, no message is lost and none comes twice. The third goes again, comes back, and goes; of
-// one that was gone at a start the journal tells, and it comes back with a restart.
+// TestReloadOfPeersUnderLoad: while messages flow, a third gateway is added, the second gets another address and name, and
+// keepalive changes. No connection is closed, no message is lost and none comes twice. The third is removed, added and removed
+// again. If it was missing at a start, the journal still has its records, and it comes back with a restart.
 func TestReloadOfPeersUnderLoad(t *testing.T) {
 	t.Parallel()
 	f := newFlow(t)

@@ -22,8 +22,8 @@ import (
 	"aldis/internal/operator/doctor"
 )
 
-// asCaptor has the test binary, as a gateway, try at SIGUSR1 what an attacker who has taken the process over would try,
-// and write what came of it into the file that the variable names.
+// asCaptor makes the test binary, as a gateway, try at SIGUSR1 the actions of an attacker who has taken the process over, and
+// write the results into the file that the variable names.
 const asCaptor = "ALDIS_TEST_ATTEMPTS"
 
 func attemptWhenTold() {
@@ -54,9 +54,9 @@ func attemptWhenTold() {
 	}()
 }
 
-// A gateway that has given up its rights carries messages, reloads, turns its record of orders over and replaces the process
-// that runs libnorm; an attacker who has taken it over reads no other file, writes nowhere else and runs no other program. It says so in
-// its status, its metrics and to the doctor.
+// A gateway that has given up its rights carries messages, reloads, turns its audit record over and replaces the process that runs
+// libnorm. An attacker who has taken it over can read no other file, write nowhere else and run no other program. Its status, its
+// metrics and doctor report the protections.
 func TestSmallRights(t *testing.T) {
 	sa := newSite(t, 1, "")
 	sb := newSite(t, 2, sa.key())
@@ -64,7 +64,7 @@ func TestSmallRights(t *testing.T) {
 	sb.write(t, filepath.Join(sb.dir, "data"), "1 "+sa.link)
 	report := filepath.Join(sb.dir, "data", "attempts")
 
-	// A record that is full but for its last line, which is a good one.
+	// An audit record that is full except for its last line, which is valid.
 	sb.start(t).stop(t, syscall.SIGTERM)
 	path := filepath.Join(sb.dir, "data", audit.File)
 	record, err := os.ReadFile(path)
@@ -117,7 +117,7 @@ func TestSmallRights(t *testing.T) {
 		return strings.Contains(there.all(), "message")
 	})
 
-	// An editor puts a new file in the place of the old one.
+	// An editor replaces the old file with a new one.
 	good, err := os.ReadFile(b.file)
 	check.NoError(t, err)
 	check.NoError(t, os.WriteFile(b.file+"~", append(good, "\n[log]\nlevel = \"debug\"\n"...), 0o644))

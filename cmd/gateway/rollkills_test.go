@@ -23,9 +23,9 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// TestKillsInRollovers kills gateways with kill -9 at points of rollovers that chance draws, while JXTA peers talk through all of
-// them, and one after the other is given the next roster. One ship is slow, and off the air for whole rollovers. Everybody
-// goes by the last roster in the end, no message that was accepted is lost or comes twice, and no key has a nonce twice.
+// TestKillsInRollovers kills gateways with kill -9 at random points of rollovers, while JXTA peers send messages throughout, and
+// one gateway after the other gets the next roster. One ship is slow, and off the air for whole rollovers. In the end all use the
+// last roster, no accepted message is lost or comes twice, and no key has used a nonce twice.
 func TestKillsInRollovers(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -61,7 +61,7 @@ const (
 	rollPatience = 4 * time.Minute
 )
 
-// fastStar and fastChannel are links on which a rollover takes a second. The relay decides what they do to datagrams.
+// fastStar and fastChannel are links on which a rollover takes a second. The relay decides the fate of their datagrams.
 const (
 	fastStar = `name = "fast"
 summary = "a fast star"
@@ -126,7 +126,7 @@ type fleet struct {
 	rounds    int
 }
 
-// ship is one gateway, whichever process it is.
+// ship is one gateway, in whichever process it runs.
 type ship struct {
 	*testSite
 	log   string
@@ -202,7 +202,7 @@ func (f *fleet) sign(t *testing.T, at time.Time) {
 	f.newest = next
 }
 
-// start runs the gateway and returns when it is well.
+// start runs the gateway, and returns once it is healthy.
 func (s *ship) start(t *testing.T) {
 	t.Helper()
 	log, err := os.OpenFile(s.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
@@ -233,7 +233,7 @@ func (s *ship) until(t *testing.T, what string, ok func() bool) {
 	await(t, s.id, s.ended, rollPatience, what, ok)
 }
 
-// report is what a gateway says of itself; it may be down.
+// report is a gateway's status; it may be down.
 func (s *ship) report() (r control.Report, err error) {
 	d, err := operator.DeskOf(s.file, "")
 	if err == nil {
@@ -242,8 +242,8 @@ func (s *ship) report() (r control.Report, err error) {
 	return r, err
 }
 
-// give gives a roster to a gateway until it goes by that or a newer one, whatever happens to it meanwhile. The channel says
-// when.
+// give gives a roster to a gateway until it uses that or a newer one, whatever happens to it meanwhile. The channel is closed
+// then.
 func (s *ship) give(ctx context.Context, r *roster.Roster) chan struct{} {
 	done := make(chan struct{})
 	go func() {
@@ -262,12 +262,12 @@ func (s *ship) give(ctx context.Context, r *roster.Roster) chan struct{} {
 	return done
 }
 
-// round is a rollover with deaths in it.
+// round is a rollover with kills in it.
 func (f *fleet) round(t *testing.T, most int) {
 	t.Helper()
 	f.rounds++
 	lost := len(f.ships) - 1
-	f.relay.setAway(lost, f.rounds%5 == 2 || f.rounds%5 == 3) // a gateway that misses more than three is not heard for all (docs/limits.md)
+	f.relay.setAway(lost, f.rounds%5 == 2 || f.rounds%5 == 3) // a gateway that misses more than three cannot read greetings to all (docs/limits.md)
 	at := time.Time{}
 	if f.rng.IntN(3) == 0 {
 		at = time.Now().Add(time.Duration(f.rng.IntN(4)) * time.Second)
@@ -293,7 +293,7 @@ func (f *fleet) round(t *testing.T, most int) {
 	f.agree(t, false)
 }
 
-// pass waits until so many datagrams more were on the air, or nobody has anything to say.
+// pass waits until so many more datagrams have been sent, or nobody has anything to send.
 func (f *fleet) pass(n int) {
 	end := time.After(2 * time.Second)
 	for want := f.relay.count() + n; f.relay.count() < want; {
@@ -325,8 +325,8 @@ func (f *fleet) die(t *testing.T, victims []int) {
 	}
 }
 
-// agree waits until all that are on the air go by the newest roster; all: those that were off it as well, what is for all is
-// sealed by it too, and all links are up.
+// agree waits until all gateways on the air use the newest roster. With all, it also waits for those that were off the air,
+// until messages for all are sealed with that roster too, and all links are up.
 func (f *fleet) agree(t *testing.T, all bool) {
 	t.Helper()
 	for i, s := range f.ships {
@@ -343,7 +343,7 @@ func (f *fleet) agree(t *testing.T, all bool) {
 	}
 }
 
-// judge holds what has happened against the promise.
+// judge compares the result with the promise.
 func (f *fleet) judge(t *testing.T) {
 	t.Helper()
 	_, accepted, arrived, _, faults := f.gossip.tally()

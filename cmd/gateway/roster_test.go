@@ -16,12 +16,12 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// office is the authority of a test's net.
+// office is the authority of a test's network.
 type office struct{ dir, public string }
 
 func (o *office) roster() string { return filepath.Join(o.dir, "net.roster") }
 
-// does runs gateway keys, which must succeed, and returns what it prints.
+// does runs gateway keys, which must succeed, and returns its output.
 func does(t *testing.T, args ...string) string {
 	t.Helper()
 	code, out, errs := run(t, append([]string{"keys"}, args...)...)
@@ -31,7 +31,7 @@ func does(t *testing.T, args ...string) string {
 	return out
 }
 
-// line is the rest of the line of out that begins with a word.
+// line is the rest of the line of out that begins with word.
 func line(t *testing.T, out, word string) string {
 	t.Helper()
 	for _, l := range strings.Split(out, "\n") {
@@ -75,8 +75,9 @@ func (o *office) give(t *testing.T, s *testSite) {
 	check.NoError(t, keyfile.Replace(filepath.Join(s.dir, "net.roster"), string(text), 0o644))
 }
 
-// Two gateways with a roster meet, carry a message, and show the same fingerprints at both ends. A third one, which has a
-// valid key and the roster too, sends in the first one's name: it is refused, counted, and named in log and audit log.
+// Two gateways with a roster meet, carry a message, and show the same fingerprints at both ends. A third one, which has a valid
+// key and the roster too, sends in the first one's name: its datagrams are refused and counted, and log and audit record name
+// it.
 func TestRosterOfRealGateways(t *testing.T) {
 	o := newOffice(t)
 	var sites []*testSite
@@ -113,7 +114,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 	wants(t, ofB, fmt.Sprintf("%q has the key %s", "node1", print), "roster 1 of the network blue, signed by ")
 	wants(t, does(t, "show", o.roster()), print)
 
-	// The third has all that a member has.
+	// The third gateway has everything that a member has.
 	own, err := keyfile.LoadNodeKey(filepath.Join(sites[2].dir, "node.key"))
 	check.NoError(check.Fatal(t), err)
 	r, err := keyfile.LoadRoster(o.roster())
@@ -146,7 +147,7 @@ func TestRosterOfRealGateways(t *testing.T) {
 	wants(t, out, "not sealed by whom they name: node1 10", "forged 5", "not_authentic 5", "node key ", "roster 1 of authority ")
 }
 
-// Rosters are made, changed, shown and verified, and everything that is wrong is said.
+// Rosters are made, changed, shown and verified, and every mistake is reported.
 func TestKeysRoster(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -213,8 +214,8 @@ func TestKeysRoster(t *testing.T) {
 	wants(t, does(t, "roster", "show", o.roster()), "roster 6") // what was refused has changed nothing
 }
 
-// A roster that one gateway is given is in force at both within seconds, and stays so whoever is killed on the way; messages
-// go on. A gateway that the roster names no more is not heard.
+// A roster that one gateway gets is in force at both within seconds, and stays in force whichever gateway is killed on the way;
+// messages go on. A gateway that the roster no longer names is not heard.
 func TestRolloverOfRealGateways(t *testing.T) {
 	t.Parallel()
 	o := newOffice(t)
@@ -248,7 +249,7 @@ func TestRolloverOfRealGateways(t *testing.T) {
 	wants(t, out, "roster 2 would take the place of 1; nothing is changed", "node2  is told now", "left behind for now: 0")
 	check.Equal(t, "serial after a dry run", a.status(t).Roster.Serial, uint32(1))
 	serial := uint32(1)
-	for i, victim := range []int{0, 2, 1, 2, 1} { // 0: nobody
+	for i, victim := range []int{0, 2, 1, 2, 1} { // 0: kill none
 		if serial++; i > 0 {
 			o.sign(t, "roll", o.roster())
 		}

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// Each command of the list is in one of the programs, where the list says it is; corpus is in both: build and the model are in the second.
+// Each command of the list is in the program that the list names; corpus is in both: build and the model are in the second.
 func TestWhichProgramHasWhat(t *testing.T) {
 	lab := commands.Program().Commands
 	listed := map[string]bool{"norm-child": true}
@@ -28,7 +28,7 @@ func TestWhichProgramHasWhat(t *testing.T) {
 	}
 }
 
-// Where the second program is not installed, one sentence says which package brings it.
+// If the second program is not installed, one sentence names the package that has it.
 func TestWithoutTheSecondProgram(t *testing.T) {
 	for _, args := range [][]string{{"replay", "x.trace"}, {"replay", "-h"}, {"help", "lab"}, {"corpus"}, {"corpus", "build", "-o", "/nowhere/x", "/nowhere/samples"}} {
 		cmd := gatewayCommand(args...)

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// shows are the files below dir that hold one of the words.
+// shows are the files below dir that contain one of the words.
 func shows(t *testing.T, dir string, words ...string) (list []string) {
 	t.Helper()
 	err := filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
@@ -34,9 +34,9 @@ func shows(t *testing.T, dir string, words ...string) (list []string) {
 	return list
 }
 
-// A gateway that gets a key file seals the journal and the record of orders that it has had until then. A thief of the
-// data directory without that file finds no payload, no name and no id in it; with it all is there, messages go on, and the commands
-// that look after a journal work.
+// A gateway that gets a key file seals the journal and the audit record that it has so far. A thief of the data directory without
+// that file finds no payload, no name and no id in it. With the file everything is readable, messages go on, and the commands for
+// journals work.
 func TestStolenDisk(t *testing.T) {
 	t.Parallel()
 	sa := newSite(t, 1, "")
@@ -68,7 +68,7 @@ func TestStolenDisk(t *testing.T) {
 	words := []string{"first payload", "second payload", "speaker-on-ship", "listener-at-hq", "urn:jxta", "uuid-", "on until", "uid 0", "node2"}
 	check.True(t, "a clear journal shows what it holds", len(shows(t, data, words...)) > 4)
 
-	// The secret lies elsewhere.
+	// The secret is kept elsewhere.
 	secret := filepath.Join(t.TempDir(), "journal.key")
 	check.NoError(t, os.WriteFile(secret, []byte("0123456789 of a key\n"), 0o600))
 	text, err := os.ReadFile(sb.file)
@@ -116,7 +116,7 @@ func TestStolenDisk(t *testing.T) {
 	}
 	check.Same(t, "what is there after a repair", shows(t, data, words...), []string(nil))
 
-	// Another secret, none, and one that is typed.
+	// Another secret, no secret, and a typed one.
 	other := filepath.Join(filepath.Dir(secret), "other.key")
 	check.NoError(t, os.WriteFile(other, []byte("0123456789 of a kez\n"), 0o600))
 	with(fmt.Sprintf("journal_key_file = %q", other))

@@ -16,7 +16,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// Silence ordered on the running gateway: nothing leaves, a restart changes nothing, and status tells what is owed.
+// Silence is ordered on the running gateway: nothing is transmitted, a restart changes nothing, and status reports the messages
+// that are owed.
 func TestSilence(t *testing.T) {
 	a, b := two(t)
 	b.until(t, "its peer is up", func() bool { return b.peer(t).Link == "up" })
@@ -51,8 +52,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// With node.silent nothing leaves a real gateway from its start on: not with the journal moved away, and whatever is
-// ordered. The order says why it is refused, and check shows the key.
+// With node.silent a real gateway transmits nothing from its start on, even with the journal moved away, and whatever the
+// orders. An order is refused with the reason, and check shows the key.
 func TestSilentByConfiguration(t *testing.T) {
 	air, err := net.ListenPacket("udp", "127.0.0.1:0") // the far gateway's place
 	if err != nil {
@@ -90,7 +91,7 @@ func TestSilentByConfiguration(t *testing.T) {
 	}
 	silent("")
 	s.start(t)
-	// The first datagram that the far gateway's place gets is one of this start: those before it sent none.
+	// The first datagram that arrives in the far gateway's place is one of this start: earlier starts sent none.
 	air.SetReadDeadline(time.Now().Add(patience))
 	b := make([]byte, 2048)
 	if n, _, err := air.ReadFrom(b); err != nil || n == 0 {
@@ -98,7 +99,7 @@ func TestSilentByConfiguration(t *testing.T) {
 	}
 }
 
-// Orders are taken over the socket, by name of the user, and refused over TCP unless they bring the token.
+// Orders are accepted over the socket, with the user's name, and refused over TCP unless they carry the token.
 func TestWhoMayOrderSilence(t *testing.T) {
 	s := newSite(t, 1, "")
 	token := filepath.Join(s.dir, "orders.token")
@@ -134,7 +135,7 @@ func TestWhoMayOrderSilence(t *testing.T) {
 	wants(t, string(body), "orders are not taken here: give them on its machine with the gateway command", "control.sock", "http.token_file")
 	check.True(t, "not silent", !r.status(t).Silence.On)
 	wants(t, r.logged(), `"order":"silence","what":"on, announced: false","by":"uid `, `"what":"off","by":"over HTTP from 127.0.0.1:`, `, with the token"`, `"an order was refused"`)
-	// Somebody else on the machine.
+	// Another user of the machine.
 	for _, dir := range []string{s.dir, filepath.Dir(s.dir)} {
 		if err := os.Chmod(dir, 0o755); err != nil {
 			t.Fatal(err)
@@ -142,7 +143,7 @@ func TestWhoMayOrderSilence(t *testing.T) {
 	}
 	cmd := gatewayCommand("silence", "on", "-c", s.file)
 	cmd.SysProcAttr.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
-	said, _ := cmd.CombinedOutput() // the exit code tells
+	said, _ := cmd.CombinedOutput() // the exit code decides
 	check.Equal(t, "exit code of nobody", cmd.ProcessState.ExitCode(), cli.ExitRefused)
 	wants(t, string(said), "permission denied", "run this as root (sudo)")
 	check.True(t, "not silent", !r.status(t).Silence.On)

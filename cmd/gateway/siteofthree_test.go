@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// settledAll waits until one of three leads, and both others follow it with its whole journal.
+// settledAll waits until one of the three leads, and both others follow it with its whole journal.
 func (w *siteOfTwo) settledAll(t *testing.T) (leader int) {
 	t.Helper()
 	within(t, patience, "one leads, and the others could", func() bool {
@@ -33,9 +33,9 @@ func (w *siteOfTwo) settledAll(t *testing.T) (leader int) {
 	return leader
 }
 
-// Chance kills the leader of a site of three, another member, or two of them at once, while peers of all machines and of a far site talk.
-// Another one takes over within the bound, the far site hears it, at no time two transmit, nothing that was accepted is lost, and nothing
-// comes twice but at the last metre.
+// The leader of a site of three, another member, or two of them at once are killed at random, while peers of all machines and of a far
+// site send messages. Another machine takes over within the bound, and the far site hears it. Two machines never transmit at the same
+// time, no accepted message is lost, and none comes twice except at the last metre.
 func TestSiteOfThreeTakesOver(t *testing.T) {
 	t.Parallel()
 	w := newSiteOf(t, 3, false)
@@ -91,7 +91,8 @@ func TestSiteOfThreeTakesOver(t *testing.T) {
 		served[len(served)/2], served[len(served)-1], heard[len(heard)/2], heard[len(heard)-1], g.summary())
 }
 
-// A leader that is stopped and awake after another one led transmits nothing; gateway site names the members, and hands over by order.
+// A leader that is stopped, and resumed after another one led, transmits nothing; gateway site names the members, and hands over by
+// order.
 func TestSiteOfThreeByOrder(t *testing.T) {
 	t.Parallel()
 	w := newSiteOf(t, 3, false)
@@ -154,8 +155,8 @@ func TestSiteOfThreeByOrder(t *testing.T) {
 	within(t, patience, "another one leads", func() bool { return w.leader() >= 0 })
 }
 
-// A backup of the leader is put back on another member, while peers talk: the others tell it what it lacks, and nothing is lost. Then all lose
-// their journals: the backup is put back on one, and the site goes on from it.
+// A backup of the leader is restored on another member while peers send messages: the others report what it lacks, and nothing is lost.
+// Then all lose their journals: the backup is restored on one, and the site goes on from it.
 func TestSiteOfThreePutBack(t *testing.T) {
 	t.Parallel()
 	w := newSiteOf(t, 3, false)

@@ -21,18 +21,19 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// siteOfTwo is a site of two machines or more, its witness, a far gateway, and the wires between each machine and that.
+// siteOfTwo is a site of two machines or more, its witness, a far gateway, and the wires between each machine and the far
+// gateway.
 type siteOfTwo struct {
 	hq       *running
 	sites    []*testSite
-	machines []*running // nil: it does not run
+	machines []*running // nil: it is not running
 	witness  *testSite
 	votes    *running
 	wires    []*wire
 	listens  []string // of the machines, and of the witness
 }
 
-// wire joins a machine and the far gateway, and notes when the machine transmits.
+// wire joins a machine and the far gateway, and records when the machine transmits.
 type wire struct {
 	near, far *net.UDPConn
 	mu        sync.Mutex
@@ -56,7 +57,7 @@ func newWire(t *testing.T, machine, hq string) *wire {
 	}
 	go carry(w.near, w.far, hq, func(source netip.AddrPort) {
 		if source != netip.MustParseAddrPort(machine) {
-			return // the machine that leads tries the addresses that its journal has of the far gateway
+			return // the machine that leads tries the addresses of the far gateway in its journal
 		}
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -66,7 +67,7 @@ func newWire(t *testing.T, machine, hq string) *wire {
 	return w
 }
 
-// last is when the machine transmitted last.
+// last is the time of the machine's last transmission.
 func (w *wire) last() (at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,13 +77,13 @@ func (w *wire) last() (at time.Time) {
 	return at
 }
 
-// newTwo starts a far gateway, and makes two machines of a site, with a witness or without.
+// newTwo starts a far gateway, and makes the two machines of a site, with a witness or without.
 func newTwo(t *testing.T, witness bool) *siteOfTwo {
 	t.Helper()
 	return newSiteOf(t, 2, witness)
 }
 
-// newSiteOf makes a site of as many machines; three and more are members of a cluster.
+// newSiteOf makes a site of n machines; three or more are members of a cluster.
 func newSiteOf(t *testing.T, n int, witness bool) *siteOfTwo {
 	t.Helper()
 	w := &siteOfTwo{sites: make([]*testSite, n), machines: make([]*running, n), wires: make([]*wire, n)}
@@ -140,7 +141,7 @@ func (w *siteOfTwo) start(t *testing.T, i int) {
 	w.startAs(t, i, gatewayCommand)
 }
 
-// startAs starts a machine with a gateway of some version.
+// startAs starts a machine with a gateway of a version.
 func (w *siteOfTwo) startAs(t *testing.T, i int, version func(args ...string) *exec.Cmd) {
 	t.Helper()
 	w.machines[i] = w.sites[i].begin(t, version("run", "-c", w.sites[i].file))
@@ -152,12 +153,12 @@ func (w *siteOfTwo) stop(t *testing.T, i int, signal syscall.Signal) {
 	w.machines[i] = nil
 }
 
-// of is what machine i says of itself; false: it does not answer.
+// of is machine i's status; false: it does not answer.
 func (w *siteOfTwo) of(i int) (s pair.Status, ok bool) {
 	if w.machines[i] == nil {
 		return s, false
 	}
-	client := http.Client{Timeout: time.Second} // it may be stopped
+	client := http.Client{Timeout: time.Second} // the process may be stopped
 	resp, err := client.Get("http://" + w.machines[i].http + "/site")
 	if err != nil {
 		return s, false
@@ -176,7 +177,7 @@ func (w *siteOfTwo) leader() int {
 	return -1
 }
 
-// within waits for a condition and says how long that took.
+// within waits for a condition and returns how long that took.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -184,7 +185,7 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) time
 	return time.Since(began)
 }
 
-// settled waits until one leads, and the other could.
+// settled waits until one machine leads, and the other could.
 func (w *siteOfTwo) settled(t *testing.T) (leader int) {
 	t.Helper()
 	within(t, patience, "one leads, and the other could", func() bool {
@@ -199,9 +200,9 @@ func (w *siteOfTwo) settled(t *testing.T) (leader int) {
 	return leader
 }
 
-// Chance kills the leader of a site of two, its follower, or both, while peers of both machines and of a far site talk. The other one takes
-// over within the bound, the far site hears it, at no time both transmit, nothing that was accepted is lost, and nothing comes twice but
-// at the last metre.
+// The leader of a site of two, its follower, or both are killed at random, while peers of both machines and of a far site send messages.
+// The other machine takes over within the bound, and the far site hears it. Both never transmit at the same time, no accepted message is
+// lost, and none comes twice except at the last metre.
 func TestSiteOfTwoTakesOver(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t, true)
@@ -258,7 +259,7 @@ func TestSiteOfTwoTakesOver(t *testing.T) {
 		served[len(served)/2], served[len(served)-1], heard[len(heard)/2], heard[len(heard)-1], g.summary())
 }
 
-// changes is how often another machine transmitted than before, and which when.
+// changes is how often the transmitting machine changed, and which one transmitted when.
 func (w *siteOfTwo) changes() (n int, pieces string) {
 	type one struct {
 		at      time.Time
@@ -285,7 +286,7 @@ func (w *siteOfTwo) changes() (n int, pieces string) {
 	return n, pieces
 }
 
-// A leader that is stopped for longer than its lease, and awake after the other one leads, transmits nothing any more. A checker sees all
+// A leader that is stopped for longer than its lease, and resumed after the other one leads, transmits nothing more. A checker sees all
 // datagrams of both.
 func TestSiteOfTwoStoppedAndAwake(t *testing.T) {
 	t.Parallel()
@@ -311,7 +312,7 @@ func TestSiteOfTwoStoppedAndAwake(t *testing.T) {
 	check.Equal(t, "faults", fmt.Sprint(faults), "[]")
 }
 
-// Without a witness nobody takes over by himself: an operator's order does it. A stop in order hands over, and so does gateway site retire.
+// Without a witness no machine takes over by itself: an operator must order it. A regular stop hands over, and so does gateway site retire.
 func TestSiteOfTwoByOrder(t *testing.T) {
 	t.Parallel()
 	w := newTwo(t, false)
@@ -393,14 +394,14 @@ func (s *testSite) replace(t testing.TB, old, with string) {
 	check.NoError(t, os.WriteFile(s.file, []byte(strings.Replace(string(text), old, with, 1)), 0o644))
 }
 
-// splice joins TCP connections to another address, and can be cut: what is under way waits then, as in a network that is cut.
+// splice joins TCP connections to another address, and can be cut: octets in transit then wait, as in a network that is cut.
 type splice struct {
 	at   string
 	mu   sync.Mutex
-	open chan struct{} // closed while it is not cut
+	open chan struct{} // closed while the splice is not cut
 }
 
-// cut cuts it, or joins it again.
+// cut cuts the splice, or joins it again.
 func (s *splice) cut(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -420,7 +421,7 @@ func (s *splice) isCut() bool {
 	}
 }
 
-// whole is closed while it is not cut.
+// whole returns a channel that is closed while the splice is not cut.
 func (s *splice) whole() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -466,15 +467,15 @@ func (s *splice) carry(from, to net.Conn) {
 	}
 }
 
-// The two do not hear each other. With a witness that both reach, or one alone, exactly one goes on and the other is silent; without a
-// witness the leader goes on. When the cut ends one follows, and nothing that was accepted is lost.
+// The two machines do not hear each other. With a witness that both reach, or one alone, exactly one goes on and the other is silent;
+// without a witness the leader goes on. Once the cut is over one follows, and no accepted message is lost.
 func TestSiteOfTwoCut(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name    string
 		witness bool
 		away    bool // the leader does not reach the witness
-		other   bool // the other one leads then
+		other   bool // the other machine leads then
 	}{
 		{"without a witness", false, false, false},
 		{"both reach the witness", true, false, false},
@@ -523,7 +524,7 @@ func TestSiteOfTwoCut(t *testing.T) {
 	}
 }
 
-// spliced puts splices between the two, and between each and the witness.
+// spliced puts splices between the two machines, and between each and the witness.
 func (w *siteOfTwo) spliced(t *testing.T) (between struct {
 	lan     *splice
 	witness [2]*splice

@@ -17,7 +17,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// built makes the gateway of another version, which says that it is of a commit. of is a source file whose text old is new there; "": none.
+// built builds the gateway as another version, which reports that commit. of is a source file in which old is replaced by new; "": none.
 func built(t *testing.T, commit, of, old, new string) func(args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
@@ -44,9 +44,10 @@ func built(t *testing.T, commit, of, old, new string) func(args ...string) *exec
 	}
 }
 
-// The members of a site of three are brought to another version one after the other, while peers of all of them and of a far site talk. Those of
-// two versions work together, the leader hands over to the member that is named, no peer gets a new lease more than once for that, and
-// nothing is lost. A version of another protocol, or with another format of the journal, is refused by name, and the others go on.
+// The members of a site of three are upgraded one after the other, while peers of all of them and of a far site send messages. Members of
+// two versions work together, the leader hands over to the named member, no peer gets a new lease more than once because of that, and
+// nothing is lost. A version with another protocol or another format of the journal is refused, and the refusal names the reason; the
+// others go on.
 func TestSiteOfThreeUpgrade(t *testing.T) {
 	t.Parallel()
 	newer := built(t, "newer", "", "", "")
@@ -156,7 +157,7 @@ func TestSiteOfThreeUpgrade(t *testing.T) {
 	w.settledAll(t)
 }
 
-// refusedOf is why a member is not taken.
+// refusedOf says why a member is refused.
 func refusedOf(s pair.Status, at string) string {
 	for _, m := range s.Members {
 		if m.At == at {

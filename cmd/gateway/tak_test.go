@@ -23,7 +23,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// takSite is a site with devices of TAK alone.
+// takSite is a site that has only TAK devices.
 type takSite struct {
 	*testSite
 	tak string
@@ -66,7 +66,7 @@ func dialTAK(t *testing.T, address string) *takDevice {
 	return hearTAK(t, c)
 }
 
-// hearTAK is the device at the end of a connection.
+// hearTAK makes the device at the end of a connection.
 func hearTAK(t *testing.T, c net.Conn) *takDevice {
 	d := &takDevice{Conn: c}
 	t.Cleanup(func() { c.Close() })
@@ -98,7 +98,7 @@ func hearTAK(t *testing.T, c net.Conn) *takDevice {
 	return d
 }
 
-// find is the newest event that the device was given with this uid; nil: none.
+// find is the newest event with this uid that the device received; nil: none.
 func (d *takDevice) find(uid string) (e *cot.Event) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -110,7 +110,7 @@ func (d *takDevice) find(uid string) (e *cot.Event) {
 	return e
 }
 
-// over says whether the stream has ended.
+// over says whether the stream is closed.
 func (d *takDevice) over() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -135,7 +135,7 @@ func deviceReport(uid, callsign string) string {
 }
 
 // Devices on the LANs of two gateways see each other; version 1 is negotiated; the picture survives a kill -9 of the gateway
-// that shows it; a device that says nonsense is cut off and told of.
+// that shows it; a device that sends nonsense is disconnected and reported.
 func TestTAKDevices(t *testing.T) {
 	hq := newTAKSite(t, 1, "")
 	ship := newTAKSite(t, 2, hq.key())
@@ -179,7 +179,7 @@ func TestTAKDevices(t *testing.T) {
 	}
 }
 
-// check says what becomes of an event, and why.
+// check says what happens to an event, and why.
 func TestTAKExample(t *testing.T) {
 	s := newTAKSite(t, 2, "")
 	s.write(t, "bound = 30\n[[tak.rule]]\nlabel = \"medics\"\nrole = \"Medic\"\nbound = 5\n[[tak.rule]]\nlabel = \"harbour\"\nbox = \"54 10 55 11\"\ntype = \"b-m\"\naction = \"local\"\n", "1")
@@ -202,7 +202,7 @@ func TestTAKExample(t *testing.T) {
 	explain(strings.Replace(takEvent("x", "b-a-o-tbl", ""), `lat="5`, `lat="15`, 1), "is refused", "outside of the world")
 }
 
-// Over TLS a device with a certificate of the site's authority is served, and nobody else.
+// Over TLS only devices with a certificate of the site's authority are served.
 func TestTAKOverTLS(t *testing.T) {
 	t.Parallel()
 	s := newTAKSite(t, 2, "")
@@ -238,7 +238,7 @@ func TestTAKOverTLS(t *testing.T) {
 	fmt.Fprint(d, takEvent("ping", "t-x-c-t", ""))
 	r.until(t, "the ping is answered", func() bool { return d.find("takPong") != nil })
 	if c, err := tls.Dial("tcp", at, &tls.Config{RootCAs: pool}); err == nil {
-		_, err = c.Read(make([]byte, 1)) // TLS 1.3 tells of it only now
+		_, err = c.Read(make([]byte, 1)) // TLS 1.3 reports it only now
 		if err == nil {
 			t.Error("a device without a certificate is served")
 		}
@@ -280,8 +280,8 @@ func TestTAKOverTLS(t *testing.T) {
 	r.until(t, "bert's new certificate is taken", func() bool { return d.find("takPong") != nil })
 }
 
-// A gateway is a client of its LAN's server over TLS, here another gateway's: with a certificate, of a server that the authority
-// has signed, under the name that is asked for.
+// A gateway is a client of its LAN's server over TLS, here another gateway: it shows a certificate, and the server's must be
+// signed by the authority and have the configured name.
 func TestTAKServerOverTLS(t *testing.T) {
 	hq := newTAKSite(t, 1, "")
 	ship := newTAKSite(t, 2, hq.key())
@@ -316,7 +316,7 @@ func TestTAKServerOverTLS(t *testing.T) {
 	r2.until(t, "a server of another name is refused", func() bool { return strings.Contains(r2.logged(), `"reason":"tls"`) })
 }
 
-// web asks a gateway for something of its data packages, as ATAK does.
+// web sends a gateway a request about its data packages, as ATAK does.
 func web(t *testing.T, method, url, kind string, body []byte) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, url, bytes.NewReader(body))
@@ -338,8 +338,8 @@ func web(t *testing.T, method, url, kind string, body []byte) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-// A device aboard uploads a package of 200 kB and offers it; a device ashore asks its own gateway for it while the link is out,
-// both gateways are killed, and it is offered again and is whole.
+// A device on the ship uploads a package of 200 kB and offers it. A device ashore asks its own gateway for it while the link is
+// down, and both gateways are killed. It is offered again and arrives whole.
 func TestDataPackageBetweenGateways(t *testing.T) {
 	t.Parallel()
 	hq := newTAKSite(t, 1, "")

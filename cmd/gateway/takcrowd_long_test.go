@@ -18,8 +18,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// 200 devices on one LAN report every two seconds for a minute, over sockets of their own. Each is given every report of every
-// other once, and none is lost.
+// 200 devices on one LAN report every two seconds for a minute, over sockets of their own. Each receives every report of every
+// other device once, and none is lost.
 func TestTwoHundredTAKDevices(t *testing.T) {
 	const devices, rounds, every = 200, 30, 2 * time.Second
 	s := newTAKSite(t, 2, "")

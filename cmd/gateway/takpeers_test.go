@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// takProgram starts a program that make tak-peers has put into field-tests/tak until the test ends, and keeps its lines.
+// takProgram runs a program that make tak-peers has installed in field-tests/tak until the test ends, and keeps its lines.
 func takProgram(t *testing.T, dir, name string, args ...string) (lines func() string) {
 	t.Helper()
 	bin, err := filepath.Abs(filepath.Join("../../field-tests/tak/.venv/bin", name))
@@ -86,8 +86,8 @@ func startTaky(t *testing.T) string {
 	return address
 }
 
-// HQ has taky, of which its gateway is a client; the ship's gateway is the server of a pytak client and of a stream as ATAK
-// makes it. Everybody sees everybody, and nothing goes round in a loop.
+// HQ has taky, whose client its gateway is; the ship's gateway is the server of a pytak client and of a stream like ATAK's.
+// Everybody sees everybody, and no event goes round in a loop.
 func TestTakyAndPytak(t *testing.T) {
 	taky := startTaky(t)
 	hq := newTAKSite(t, 1, "")

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/edgepeer/tcp"
 )
 
-// overTLS writes the configurations of two gateways whose one bearer is TLS, and starts them: the second calls the first.
+// overTLS writes the configurations of two gateways whose only bearer is TLS, and starts them: the second calls the first.
 func overTLS(t *testing.T) (sites [2]*testSite, gateways [2]*running) {
 	t.Helper()
 	at := check.FreeAddress(t, "tcp")
@@ -23,7 +23,8 @@ func overTLS(t *testing.T) (sites [2]*testSite, gateways [2]*running) {
 	})
 }
 
-// Two real gateways have one TLS connection between them. Each is killed while somebody talks, and each message arrives once, in order.
+// Two real gateways have one TLS connection between them. Each is killed while a peer sends messages, and each message arrives once, in
+// order.
 func TestRealGatewaysOverTLS(t *testing.T) {
 	t.Parallel()
 	sites, gateways := overTLS(t)
@@ -55,7 +56,7 @@ func TestRealGatewaysOverTLS(t *testing.T) {
 	a.until(t, fmt.Sprintf("all %d arrive, once and in order", len(said)), all)
 }
 
-// What gateway link says for a modem counts at once: down, and messages go by the other bearer; up, and they are back.
+// The reports of gateway link for a modem take effect at once: down, and messages take the other bearer; up, and they are back.
 func TestAModemSpeaksToARealGateway(t *testing.T) {
 	t.Parallel()
 	sat, other := newCable(t), newCable(t)

@@ -20,7 +20,7 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// firewall is namespaces: a shore, a site, and between them a translation of addresses that lets TCP to port 443 out, and nothing else.
+// firewall is network namespaces: a shore, a site, and between them an address translation that lets only TCP to port 443 out.
 type firewall struct {
 	t           *testing.T
 	name        string
@@ -112,7 +112,7 @@ func (c counts) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// set cuts all connections and makes none, or makes them again.
+// set cuts all connections and prevents new ones, or allows them again.
 func (w *firewall) set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -143,8 +143,8 @@ func (w *firewall) start(s *testSite, space string) *running {
 	return s.startCommand(w.t, cmd)
 }
 
-// Two real gateways, one behind a translation of addresses that lets only port 443 out, have one TLS connection. It is cut amid 20 kB, and
-// each gateway is killed amid 20 kB: each message arrives once, in order.
+// Two real gateways, one behind an address translation that lets only port 443 out, have one TLS connection. It is cut in the middle of 20
+// kB, and each gateway is killed in the middle of 20 kB: each message arrives once, in order.
 func TestOverTLSBehindAFirewall(t *testing.T) {
 	t.Parallel()
 	w := newFirewall(t)

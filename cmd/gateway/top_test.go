@@ -42,7 +42,7 @@ func pty(t *testing.T, columns, rows uint16) (master, slave *os.File) {
 	return master, slave
 }
 
-// terminal is what stands on a screen of which only cursor and text are understood.
+// terminal is the text on a screen that understands only cursor movements and text.
 type terminal struct {
 	mu    sync.Mutex
 	cells [][]rune
@@ -74,7 +74,7 @@ func (s *terminal) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// eat takes one character or sequence, and says how many octets that was; 0: it is not whole.
+// eat processes one character or sequence, and returns its octets; 0: it is incomplete.
 func (s *terminal) eat() int {
 	b := s.rest
 	if b[0] == 0x1b {
@@ -151,7 +151,7 @@ func (s *terminal) text() string {
 	return b.String()
 }
 
-// TestTop: a real terminal, a real gateway and its link: top shows both views, follows what happens, and gives the terminal back.
+// TestTop: a real terminal, a real gateway and its link: top shows both views, follows events, and restores the terminal.
 func TestTop(t *testing.T) {
 	t.Parallel()
 	_, b := two(t)

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A gateway that runs tells a collector what became of a message, and never what was said.
+// A running gateway sends a collector the fate of a message, and never its content.
 func TestTracesOfARunningGateway(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex

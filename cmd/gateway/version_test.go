@@ -9,7 +9,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// The changes of a release are written down before it gets its number.
+// The changelog has the changes of a release before it gets its number.
 func TestChangelogNamesTheVersion(t *testing.T) {
 	text, err := os.ReadFile("../../CHANGELOG.md")
 	if err != nil {

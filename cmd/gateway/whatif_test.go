@@ -13,7 +13,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// A gateway that runs, with all that it may not do, rehearses a trace that is sent to it with the token, and answers meanwhile.
+// A running gateway, with all its restrictions, rehearses a trace that is sent with the token, and answers meanwhile.
 func TestWhatIfOfARunningGateway(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, 1, "")

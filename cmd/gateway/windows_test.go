@@ -10,7 +10,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// A window of the file that begins in a moment makes a running gateway silent after a reload, and check and status name it.
+// After a reload, a window in the file that begins in a moment makes a running gateway silent, and check and status name it.
 func TestWindowOfSilenceIsReloaded(t *testing.T) {
 	t.Parallel()
 	a, b := two(t)

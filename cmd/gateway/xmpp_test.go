@@ -140,13 +140,13 @@ func (p *xmppServer) stop() {
 	}
 }
 
-// xmppClient is a program of slixmpp (field-tests/xmpp). It writes the stanzas that have come, one to a line.
+// xmppClient is a slixmpp program (field-tests/xmpp). It writes the received stanzas, one to a line.
 type xmppClient struct {
 	in io.Writer
 	output
 }
 
-// count is in how many stanzas all of these texts stand.
+// count is the number of stanzas that contain all of these texts.
 func (c *xmppClient) count(texts ...string) (n int) {
 lines:
 	for line := range strings.Lines(c.logged()) {
@@ -190,7 +190,7 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 	return c
 }
 
-// writeXMPP writes the configuration of a gateway for XMPP alone.
+// writeXMPP writes the configuration of a gateway for XMPP only.
 func (s *testSite) writeXMPP(t *testing.T, p *xmppServer, far int, domain, peer string) {
 	t.Helper()
 	s.write(t, s.dir+"/data", peer)
@@ -203,8 +203,8 @@ func (s *testSite) writeXMPP(t *testing.T, p *xmppServer, far int, domain, peer 
 	check.NoError(c, os.WriteFile(s.file, text, 0o644))
 }
 
-// Two LANs with servers, a Prosody aboard, and unmodified clients: lines cross both ways over an emulated link that loses datagrams, with
-// receipts; what waits survives kill -9 of a gateway and of a server, and the link's outage; a message to nobody ends.
+// Two LANs with servers, one with a Prosody on the ship, and unmodified clients. Lines cross both ways, with receipts, over an emulated
+// link that loses datagrams. Waiting lines survive kill -9 of a gateway and of a server, and the link's outage; a message to nobody ends.
 func TestXMPPBetweenServers(t *testing.T) {
 	t.Run("prosody", func(t *testing.T) { xmppBetween(t, newProsody) })
 	t.Run("ejabberd", func(t *testing.T) { xmppBetween(t, newEjabberd) })
@@ -248,7 +248,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	anna.say(`<message to='nobody@hq.example' type='chat' id='a2'><body>Anybody?</body></message>`)
 	r2.until(t, "the message to nobody ends", func() bool { return anna.count(`id="a2"`, `type="error"`, "service-unavailable") == 1 })
 
-	// A room ashore: both sides see each other, each line comes once to all, also to its sender.
+	// A room ashore: both sides see each other, and each line reaches everybody once, the sender included.
 	enter := "<presence to='ops@conference.hq.example/%s'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
 	carl := shore.login(t, "carl")
 	carl.say(enter, "carl")
@@ -266,7 +266,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	bert.say(enter, "anna") // a nick in use
 	r1.until(t, "the nick is refused", func() bool { return bert.count("presence", "conflict") == 1 })
 
-	// Nodes: what anna publishes of where she is comes to bert, who is subscribed to her and wants it; a node of a service to its subscribers.
+	// Nodes: anna's published location reaches bert, who is subscribed to her and wants it; a service's node reaches its subscribers.
 	for _, pair := range [][2]*xmppClient{{anna, bert}, {bert, anna}} {
 		to, from := "bert@hq.example", "anna@ship.example"
 		if pair[0] == bert {
@@ -288,7 +288,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 	anna.say("<iq type='set' id='s2' to='pubsub.hq.example'><pubsub %s><subscribe node='alerts' jid='anna@ship.example'/></pubsub></iq>", pubsub)
 	r2.until(t, "the item has crossed", func() bool { return anna.count("<message", "pubsub.hq.example", "Squall at noon") > 0 })
 
-	// A file: anna gives it to her gateway, and bert gets it from his.
+	// A file: anna uploads it to her gateway, and bert downloads it from his.
 	photo := bytes.Repeat([]byte("a picture of the quay "), 2000)
 	anna.say("<iq type='get' id='slot' to='upload.ship.example'><request xmlns='urn:xmpp:http:upload:0' filename='the quay.jpg' size='%d' content-type='image/jpeg'/></iq>", len(photo))
 	r2.until(t, "anna has a slot", func() bool { return anna.count("<slot", "<put") == 1 })
@@ -317,7 +317,7 @@ func xmppBetween(t *testing.T, ashore func(t *testing.T, host string, users []st
 		t.Errorf("bert has got %d octets of %d", len(got), len(photo))
 	}
 
-	// Faults: the link, a gateway, a server.
+	// Faults of the link, a gateway and a server.
 	air.setAway(1, true)
 	r2.accepts(t, 4, func() {
 		anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
@@ -351,7 +351,7 @@ func (r *running) commits() string {
 	return count
 }
 
-// settles waits until the journal has what was said: nothing more is committed.
+// settles waits until the journal has stored all stanzas: there are no more commits.
 func (r *running) settles(t *testing.T) {
 	t.Helper()
 	last, same := "", 0
@@ -364,8 +364,8 @@ func (r *running) settles(t *testing.T) {
 	})
 }
 
-// accepts has a client say something, the gateway's message number n, and waits until the journal has it: a slow disk may write long after
-// the message was counted.
+// accepts makes a client send the gateway's message number n, and waits until the journal has it: a slow disk may write long after the
+// message was counted.
 func (r *running) accepts(t *testing.T, n int, say func()) {
 	t.Helper()
 	r.settles(t)
@@ -378,7 +378,7 @@ func (r *running) accepts(t *testing.T, n int, say func()) {
 	r.settles(t)
 }
 
-// attribute is that of the stanza in which a text stands.
+// attribute is an attribute of the stanza that contains a text.
 func (c *xmppClient) attribute(text, name string) string {
 	for line := range strings.Lines(c.logged()) {
 		if strings.Contains(line, text) {
@@ -390,7 +390,7 @@ func (c *xmppClient) attribute(text, name string) string {
 	return ""
 }
 
-// check says which rule takes a stanza, and why earlier ones do not; mistakes in [xmpp] are named.
+// check says which rule decides about a stanza, and why earlier ones do not; mistakes in [xmpp] are named.
 func TestXMPPConfiguration(t *testing.T) {
 	p := newXMPPServer(t, "ship.example")
 	s := newSite(t, 2, "")
@@ -438,8 +438,9 @@ func TestXMPPConfiguration(t *testing.T) {
 	}
 }
 
-// Two clients a side say a hundred lines each in a room and to each other; the link is out for half of them, both gateways are
-// killed with what waits. All lines come once, in the order of their sender, to everybody, and no client is disconnected.
+// Two clients on each side send a hundred lines each in a room and to each other. The link is down for half of them, and both
+// gateways are killed while lines wait. All lines reach everybody once, in the order of their sender, and no client is
+// disconnected.
 func TestXMPPRoomThroughOutage(t *testing.T) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 9, func(int, []int, []byte) {})
@@ -538,7 +539,7 @@ func TestXMPPRoomThroughOutage(t *testing.T) {
 	}
 }
 
-// inOrder expects that lines of one sender came once and in order.
+// inOrder checks that lines of one sender came once and in order.
 func (c *xmppClient) inOrder(t *testing.T, who, what string, lines int) {
 	t.Helper()
 	next := 0

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/xmpppeer"
 )
 
-// memory is what a process has in memory, in KiB.
+// memory is the resident memory of a process, in KiB.
 func (r *running) memory(t *testing.T) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.cmd.Process.Pid))
@@ -23,7 +23,7 @@ func (r *running) memory(t *testing.T) (n int) {
 	return n
 }
 
-// processor is how long a process has used one.
+// processor is the processor time of a process.
 func (r *running) processor(t *testing.T) time.Duration {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.cmd.Process.Pid))
@@ -35,8 +35,8 @@ func (r *running) processor(t *testing.T) time.Duration {
 	return (user + system) * 10 * time.Millisecond // USER_HZ is 100
 }
 
-// A thousand clients that say nothing take less than 64 MiB. One that says ten thousand stanzas as fast as it can takes no more than that
-// again, and the lines of others take three times as long as alone at the most; one that speaks for others is put out.
+// A thousand silent clients take less than 64 MiB. A client that sends ten thousand stanzas as fast as it can takes at most that much
+// again, and the lines of others take at most three times as long as alone. A client that speaks in another's name is disconnected.
 func TestXMPPCrowd(t *testing.T) {
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
 	ship := newSite(t, 2, "")
@@ -91,7 +91,7 @@ func TestXMPPCrowd(t *testing.T) {
 	for i := range pairs {
 		from, to := all[100+2*i], all[101+2*i]
 		wait.Go(func() {
-			ticks := time.NewTicker(100 * time.Millisecond) // the rate is what is tested
+			ticks := time.NewTicker(100 * time.Millisecond) // the rate is tested
 			defer ticks.Stop()
 			for n := range each {
 				<-ticks.C

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A line in a room of a far site reaches another client of this LAN within 2 ms of what a line in a room of the server itself takes, both
-// through the same unmodified Prosody, while the link is down. Lines are said in turns, so that a busy machine delays both alike.
+// While the link is down, a line in a room of a far site reaches another client of this LAN at most 2 ms later than a line in a room of
+// the server itself, both through the same unmodified Prosody. The lines alternate, so that a busy machine delays both alike.
 func TestXMPPLocalLatency(t *testing.T) {
 	air := newRelay(t, 2, false, 1, func(int, []int, []byte) {})
 	aboard := newProsody(t, "ship.example", []string{"anna", "alma"}, "hq.example", "conference.hq.example", "pubsub.hq.example")

@@ -13,8 +13,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// writeXMPPPeers is writeXMPP where the gateway meets the server as the servers of the far domains: certificates of one authority prove
-// both. It gives the server, which must not run yet, its certificate and the gateway's address.
+// writeXMPPPeers is writeXMPP for a gateway that acts as the servers of the far domains: certificates of one authority prove both ends.
+// It gives the server, which must not run yet, its certificate and the gateway's address.
 func (s *testSite) writeXMPPPeers(t *testing.T, p *xmppServer, far int, domain, peer string) (at string) {
 	t.Helper()
 	c := check.Fatal(t)
@@ -73,8 +73,9 @@ unbound = { resolvconf = false; options = { ["local-zone:"] = "example. redirect
 	return at
 }
 
-// The ship's gateway meets Prosody, or ejabberd, as the servers of the far domains, with certificates on both sides; ashore a gateway is a component. Lines
-// cross with receipts, a room is one, and what waits survives kill -9 of the gateway and of the server. A server that cannot prove its domain is refused.
+// The ship's gateway connects with Prosody, or ejabberd, as the servers of the far domains, with certificates on both sides; ashore a
+// gateway is a component. Lines cross with receipts, a room is shared, and waiting lines survive kill -9 of the gateway and of the server.
+// A server that cannot prove its domain is refused.
 func TestXMPPServerToServer(t *testing.T) {
 	t.Run("prosody", func(t *testing.T) { serverToServer(t, newProsody) })
 	t.Run("ejabberd", func(t *testing.T) { serverToServer(t, newEjabberd) })
@@ -110,7 +111,7 @@ func serverToServer(t *testing.T, made func(t *testing.T, host string, users []s
 	anna.say(`<message to='nobody@hq.example' type='chat' id='a2'><body>Anybody?</body></message>`)
 	r2.until(t, "the message to nobody ends", func() bool { return anna.count(`id="a2"`, `type="error"`, "service-unavailable") == 1 })
 
-	// A room of either site.
+	// A room at each site.
 	both := map[string]*xmppClient{"anna": anna, "bert": bert}
 	for _, room := range []string{"ops@conference.hq.example", "mess@conference.ship.example"} {
 		for name, c := range both {
@@ -130,7 +131,7 @@ func serverToServer(t *testing.T, made func(t *testing.T, host string, users []s
 		}
 	}
 
-	// Faults: the gateway with what the link does not carry, the server with what comes for its user.
+	// Faults: the gateway holds lines that the link does not carry, and the server lines for its user.
 	air.setAway(1, true)
 	r2.accepts(t, 3, func() {
 		anna.say(`<message to='bert@hq.example' type='chat' id='a3'><body>Sent during the outage</body></message>`)
@@ -153,8 +154,8 @@ func serverToServer(t *testing.T, made func(t *testing.T, host string, users []s
 	r2 = ship.start(t)
 	r2.until(t, "the line waits aboard again", waits(1))
 	aboard.start(t)
-	// Prosody may say on a new connection what a room has kept, from a domain that is not proved there. The gateway ends that connection, and
-	// the answer to its ping with it; it waits for such an answer half a minute.
+	// On a new connection Prosody may send lines that a room has kept, from a domain that is not proved there. The gateway closes that
+	// connection, and the answer to Prosody's ping is lost with it; Prosody waits half a minute for such an answer.
 	await(t, r2.id, r2.ended, 2*patience, "the server has confirmed the line", waits(0))
 	again := aboard.login(t, "anna")         // beside the first client, which comes back when it likes
 	r2.until(t, "anna has it", func() bool { // a server may give what it has stored to both, where they come at the same moment
@@ -172,7 +173,7 @@ func serverToServer(t *testing.T, made func(t *testing.T, host string, users []s
 	agrees(t, metrics)
 }
 
-// Mistakes in s2s are named, and keys destroy takes its keys.
+// Mistakes in s2s are named, and keys destroy destroys its keys.
 func TestXMPPServerToServerConfiguration(t *testing.T) {
 	p := newProsody(t, "ship.example", nil)
 	s := newSite(t, 2, "")

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// writeXMPPServer is writeXMPP for a site without a server: the gateway serves users, whose password is "secret", itself.
+// writeXMPPServer is writeXMPP for a site without a server: the gateway itself serves users, whose password is "secret".
 func (s *testSite) writeXMPPServer(t *testing.T, host string, users []string, sites string, peers ...string) *xmppServer {
 	t.Helper()
 	p := &xmppServer{dir: s.dir, host: host, c2s: check.FreeAddress(t, "tcp"), components: check.FreeAddress(t, "tcp"), authority: s.dir + "/xmpp/ca.pem"}
@@ -45,8 +45,8 @@ func (s *testSite) user(t *testing.T, verb, name string) {
 	}
 }
 
-// A ship without a server, a Prosody ashore, and unmodified clients: over TLS and SCRAM they log in to the gateway, chat with each other and with
-// a user ashore, meet in rooms of either site, and what waits survives kill -9 of the gateway: their sessions are resumed.
+// A ship without a server, a Prosody ashore, and unmodified clients. Over TLS and SCRAM they log in to the gateway, chat with each other
+// and with a user ashore, and meet in rooms of either site. Waiting lines survive kill -9 of the gateway: the sessions are resumed.
 func TestXMPPOwnServer(t *testing.T) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})
@@ -74,7 +74,7 @@ func TestXMPPOwnServer(t *testing.T) {
 	bert.say(`<message to='nobody@ship.example' type='chat' id='b2'><body>Anybody?</body></message>`)
 	r1.until(t, "so does the one to nobody aboard", func() bool { return bert.count(`id="b2"`, `type="error"`, "service-unavailable") == 1 })
 
-	// Presence ashore and aboard.
+	// Presence ashore and on the ship.
 	for _, c := range []struct {
 		from, to *xmppClient
 		jid      string
@@ -108,7 +108,7 @@ func TestXMPPOwnServer(t *testing.T) {
 		}
 	}
 
-	// kill -9 of the gateway, with lines on their way.
+	// kill -9 of the gateway while lines are in transit.
 	for i := range 50 {
 		anna.say("<message to='bert@hq.example' type='chat' id='k%d'><body>anna tells one number %03d.</body></message>", i, i)
 		alma.say("<message to='anna@ship.example' type='chat' id='l%d'><body>alma tells one number %03d.</body></message>", i, i)
@@ -169,7 +169,7 @@ func TestXMPPSuites(t *testing.T) {
 	}
 }
 
-// Each mistake about a server of its own is a line of check, and of the command that changes users.
+// Each mistake about the gateway as a server is a line of check, and of the command that changes users.
 func TestXMPPServerConfiguration(t *testing.T) {
 	s := newSite(t, 2, "")
 	s.writeXMPPServer(t, "ship.example", []string{"anna"}, "", "1")

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Units of TAK are items of a node on a LAN with Prosody, whichever site they are of, and what a client publishes there is a unit on the maps of
-// both sites.
+// Units of TAK are items of a node on a LAN with Prosody, whichever their site, and an item that a client publishes there is a unit on the
+// maps of both sites.
 func TestXMPPUnits(t *testing.T) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})

@@ -14,16 +14,16 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// zeroServer is a server of ship.example that speaks without a handshake (XEP-0361), as no server of Debian does. It says what it is told,
-// answers pings, and keeps what it hears.
+// zeroServer is a server of ship.example that connects without a handshake (XEP-0361), which no server in Debian does. It sends the
+// stanzas of the test, answers pings, and keeps the received stanzas.
 type zeroServer struct {
 	xmppClient
 	t     *testing.T
 	ln    net.Listener
-	calls string // where it calls
+	calls string // the address that it calls
 
 	mu    sync.Mutex
-	socks []net.Conn // the last one is what it speaks on
+	socks []net.Conn // it sends on the last one
 }
 
 func newZeroServer(t *testing.T, at, calls string) *zeroServer {
@@ -46,7 +46,7 @@ func newZeroServer(t *testing.T, at, calls string) *zeroServer {
 	return z
 }
 
-// stop ends it, and all its connections.
+// stop stops the server, and closes all its connections.
 func (z *zeroServer) stop() {
 	z.ln.Close()
 	z.mu.Lock()
@@ -57,7 +57,7 @@ func (z *zeroServer) stop() {
 	z.socks = nil
 }
 
-// call makes the connection that it speaks on.
+// call makes the connection on which it sends.
 func (z *zeroServer) call() {
 	z.t.Helper()
 	var sock net.Conn
@@ -102,7 +102,8 @@ func (z *zeroServer) hears(sock net.Conn) {
 }
 
 // The ship's server and its gateway begin with stanzas, without a handshake; ashore are Prosody and a client. Lines cross both ways with
-// receipts, a message to nobody ends, a room ashore has the ship's user. What waits survives kill -9 of the gateway and the server's absence.
+// receipts, a message to nobody ends, and a room ashore has the ship's user. Waiting lines survive kill -9 of the gateway and the server's
+// absence.
 func TestXMPPZeroHandshake(t *testing.T) {
 	t.Parallel()
 	air := newRelay(t, 2, false, 7, func(int, []int, []byte) {})

@@ -30,7 +30,7 @@ func (f Fault) String() string {
 	return fmt.Sprintf("%s:%d: %s", f.Pos.Filename, f.Pos.Line, f.Why)
 }
 
-// faultAt is a fault of a file or a directory without a line.
+// faultAt is a fault of a file or a directory, without a line.
 func faultAt(name, format string, args ...any) Fault {
 	return Fault{token.Position{Filename: name}, fmt.Sprintf(format, args...)}
 }
@@ -43,7 +43,7 @@ type file struct {
 	set             *token.FileSet
 	tree            *ast.File
 	lines           int
-	names           map[string]string // local name of an import -> its path
+	names           map[string]string // local name of an import -> its import path
 }
 
 // parse reads a file by its path below the module's directory.
@@ -72,7 +72,7 @@ func parse(name string, source []byte) (*file, error) {
 func importPath(spec *ast.ImportSpec) string {
 	p, err := strconv.Unquote(spec.Path.Value)
 	if err != nil {
-		panic(err) // the parser took it
+		panic(err) // the parser accepted it
 	}
 	return p
 }
@@ -84,7 +84,7 @@ func (f *file) fault(n ast.Node, format string, args ...any) Fault {
 	return Fault{f.set.Position(n.Pos()), fmt.Sprintf(format, args...)}
 }
 
-// selector splits pkg.Name where pkg is an import.
+// selector splits pkg.Name if pkg is an import.
 func (f *file) selector(n ast.Node) (pkg, name string, ok bool) {
 	s, ok := n.(*ast.SelectorExpr)
 	if !ok {
@@ -107,8 +107,8 @@ func read(root string) (files []*file, err error) {
 	return files, err
 }
 
-// walk hands over the files below root, the module's directory, that are wanted, by their path below it.
-// Directories named testdata and hidden ones are left out.
+// walk calls each for the wanted files below root, the module's directory, with their path below root. It skips hidden
+// directories and those named testdata.
 func walk(root string, wanted func(fs.DirEntry) bool, each func(rel string, source []byte) error) error {
 	return filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
 		switch {
@@ -131,7 +131,7 @@ func walk(root string, wanted func(fs.DirEntry) bool, each func(rel string, sour
 	})
 }
 
-// Check reads every Go file below root, the module's directory, and returns what breaks a rule. The error is of reading.
+// Check reads every Go file below root, the module's directory, and returns the broken rules. The error is of reading.
 func Check(root string) ([]Fault, error) {
 	files, err := read(root)
 	if err != nil {
@@ -147,7 +147,7 @@ func Check(root string) ([]Fault, error) {
 	return append(faults, lost...), err
 }
 
-// check judges what one file alone shows.
+// check checks the rules that one file alone can break.
 func (f *file) check(rooms table) []Fault {
 	return slices.Concat(f.wall(rooms), f.speaksC(), f.impure(rooms), f.sleeps())
 }

@@ -24,7 +24,7 @@ func TestHouse(t *testing.T) {
 	}
 }
 
-// Check finds faults of each kind anywhere in a tree; testdata and hidden directories are left out.
+// Check finds faults of each kind anywhere in a tree; it skips testdata and hidden directories.
 func TestCheckTree(t *testing.T) {
 	root := t.TempDir()
 	for name, text := range map[string]string{

@@ -14,12 +14,12 @@ import (
 	"strings"
 )
 
-// referenceTable is the page whose table says which short name cites which page. It also describes the syntax.
+// referenceTable is the page with the table of the short names of pages. It also describes the syntax of citations.
 const referenceTable = "docs/reference/README.md"
 
-// Citations reads the comments of every Go, Protocol Buffers, TOML and make file and every Markdown page below root, and
-// returns a fault for each citation of a reference page that leads nowhere, for each that is not written as
-// docs/reference/README.md has it, and for each page that is named and does not exist.
+// Citations reads the comments of every Go, Protocol Buffers, TOML and make file and every Markdown page below root. It returns
+// a fault for each citation of a reference page that leads nowhere, for each that does not follow the syntax of
+// docs/reference/README.md, and for each named page that does not exist.
 func Citations(root string) ([]Fault, error) {
 	c, err := readReference(root)
 	if err != nil {
@@ -37,7 +37,7 @@ func Citations(root string) ([]Fault, error) {
 	return c.faults, err
 }
 
-// splitter answers how the passages of a file of this name are found; nil if it has none.
+// splitter returns the function that finds the passages of a file of this name; nil if it has none.
 func splitter(name string) func(string, []byte) ([]passage, error) {
 	switch {
 	case strings.HasSuffix(name, ".pb.go"):
@@ -54,11 +54,11 @@ func splitter(name string) func(string, []byte) ([]passage, error) {
 	return nil
 }
 
-// citer knows the reference pages and judges passages.
+// citer knows the reference pages and checks passages.
 type citer struct {
 	root    string
-	file    string                         // under judgement, slashes, below root
-	numbers map[string]map[string]struct{} // short name -> numbers that its page has
+	file    string                         // the file being checked, with slashes, below root
+	numbers map[string]map[string]struct{} // short name -> numbers on its page
 	loose   *regexp.Regexp
 	faults  []Fault
 }
@@ -113,10 +113,10 @@ func readReference(root string) (*citer, error) {
 	return c, nil
 }
 
-// readNumbers notes the numbers of headings, and of the items of lists that stand right below one.
+// readNumbers records the numbers of headings, and of the items of lists that directly follow one.
 func (c *citer) readNumbers(into map[string]struct{}, text string) {
 	var at string
-	var level int // of the heading that at is of
+	var level int // level of the heading at
 	lists := map[string]struct{}{}
 	last := 0
 	for i, line := range proseLines(text) {
@@ -162,7 +162,7 @@ func (p *passage) add(line int, text string) {
 	p.text += strings.TrimSpace(text)
 }
 
-// lineOf is the line in the file that the octet at offset stands in.
+// lineOf is the line of the file that contains the octet at offset.
 func (p *passage) lineOf(offset int) int {
 	i, found := slices.BinarySearch(p.at, offset)
 	if !found {
@@ -191,7 +191,7 @@ func goPassages(file string, source []byte) ([]passage, error) {
 	return list, nil
 }
 
-// linePassages finds comments that begin with mark, which ends at the line's end. Lines of nothing else belong together.
+// linePassages finds comments from mark to the end of the line. Successive lines with only a comment are one passage.
 func linePassages(mark string) func(string, []byte) ([]passage, error) {
 	return func(_ string, source []byte) ([]passage, error) {
 		var list []passage
@@ -213,7 +213,7 @@ func linePassages(mark string) func(string, []byte) ([]passage, error) {
 	}
 }
 
-// pagePassages are the paragraphs, list items and table rows of a Markdown page, without blocks of code.
+// pagePassages finds the paragraphs, list items and table rows of a Markdown page, without blocks of code.
 func pagePassages(_ string, source []byte) ([]passage, error) {
 	var list []passage
 	open := false
@@ -252,7 +252,7 @@ func proseLines(text string) []string {
 
 func (c *citer) judge(p passage) {
 	text := codeSpan.ReplaceAllStringFunc(p.text, func(s string) string { return strings.Repeat(" ", len(s)) })
-	right := []byte(text) // what is left when right citations are taken away
+	right := []byte(text) // the text without correct citations
 	for _, at := range brackets.FindAllStringIndex(text, -1) {
 		for _, part := range c.inBrackets(p.lineOf, text, at[0]+1, at[1]-1) {
 			for i := part[0]; i < part[1]; i++ {
@@ -273,7 +273,7 @@ func (c *citer) judge(p passage) {
 	}
 }
 
-// inBrackets checks the citations in text[from:to], the inside of a pair of parentheses, and answers where they are.
+// inBrackets checks the citations in text[from:to], the inside of a pair of parentheses, and returns where they are.
 func (c *citer) inBrackets(lineOf func(int) int, text string, from, to int) (cited [][2]int) {
 	short := "" // of the citation before, which more numbers may follow
 	for from < to {
@@ -308,7 +308,7 @@ func (c *citer) inBrackets(lineOf func(int) int, text string, from, to int) (cit
 	return cited
 }
 
-// exists tells whether a page is there, named from the root or from the directory of the file under judgement.
+// exists says whether a page exists, named from the root or from the directory of the file being checked.
 func (c *citer) exists(name string) bool {
 	for _, dir := range []string{"", path.Dir(c.file)} {
 		if info, err := os.Stat(filepath.Join(c.root, filepath.FromSlash(path.Join(dir, name)))); err == nil && info.Mode().IsRegular() {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Every citation in the tree leads to a heading, every page that is named is there.
+// Every citation in the tree leads to a heading, and every named page exists.
 func TestCitations(t *testing.T) {
 	faults, err := Citations(filepath.Join("..", ".."))
 	if err != nil {

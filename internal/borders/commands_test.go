@@ -16,7 +16,7 @@ var (
 	aClaim       = regexp.MustCompile(`(?m)^\| .*\|$`)
 )
 
-// testsIn are the names of the tests, benchmarks and fuzz tests of a package, or with /... of all below.
+// testsIn are the names of the tests, benchmarks and fuzz tests of a package, or with /... of all packages below.
 func testsIn(root, pkg string) (names []string, err error) {
 	dir, deep := strings.CutSuffix(pkg, "/...")
 	dir = filepath.Join(root, dir)
@@ -41,7 +41,7 @@ func testsIn(root, pkg string) (names []string, err error) {
 	return names, err
 }
 
-// words of a command line, whose quotes are single ones.
+// words are the words of a command line with single quotes.
 func words(command string) (list []string) {
 	for i, part := range strings.Split(command, "'") {
 		if i%2 == 1 {
@@ -53,7 +53,7 @@ func words(command string) (list []string) {
 	return list
 }
 
-// missing says what a command names that is not there: packages, and each alternative of -run and -bench.
+// missing reports names in a command that do not exist: packages, and each alternative of -run and -bench.
 func missing(root, command string) (faults []string) {
 	list := words(strings.ReplaceAll(command, `\|`, "|"))
 	var names []string
@@ -95,7 +95,8 @@ func missing(root, command string) (faults []string) {
 	return faults
 }
 
-// TestCommandsOfPages: what a page of documentation says to run is there. A claim of docs/security.md without its test fails here.
+// TestCommandsOfPages: everything that a page of documentation tells the reader to run exists. A claim of docs/security.md without
+// its test fails here.
 func TestCommandsOfPages(t *testing.T) {
 	root := "../.."
 	pages, err := filepath.Glob(root + "/docs/*.md")
@@ -124,8 +125,8 @@ func TestCommandsOfPages(t *testing.T) {
 	}
 }
 
-// TestEveryClaimHasATest: each row of the tables of docs/security.md that say what an adversary can do, and what was measured, names
-// a command or a page.
+// TestEveryClaimHasATest: in docs/security.md, each row of the tables about an adversary's means and about measurements names a
+// command or a page.
 func TestEveryClaimHasATest(t *testing.T) {
 	text, err := os.ReadFile("../../docs/security.md")
 	if err != nil {

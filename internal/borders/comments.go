@@ -10,9 +10,9 @@ import (
 	"unicode/utf8"
 )
 
-// comments finds doc comments whose first word is a name, and not the declared one. A first word is a name when it
-// begins in lower case, when the package declares it, or when only its case differs from the declared name. An exported
-// declaration needs a comment that begins with its name. Tests may begin with any sentence.
+// comments finds doc comments whose first word is a name, but not the declared one. A first word is a name if it begins in
+// lower case, if the package declares it, or if only its case differs from the declared name. An exported declaration needs a
+// comment that begins with its name. Comments of tests may begin with any sentence.
 func comments(files []*file) (faults []Fault) {
 	declared := map[string]map[string]bool{}
 	for _, f := range files {
@@ -90,7 +90,7 @@ func isTest(name string) bool {
 	return slices.ContainsFunc([]string{"Test", "Benchmark", "Fuzz", "Example"}, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
-// firstWord is the word that a text begins with; "" when it begins with anything else.
+// firstWord is the first word of a text; "": the text does not begin with a word.
 func firstWord(text string) string {
 	end := strings.IndexFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' })
 	if end < 0 {

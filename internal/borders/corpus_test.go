@@ -9,16 +9,17 @@ import (
 	"testing"
 )
 
-// strangersRooms read octets of a link or a LAN: inputs that once found a new way through them are kept, and go test runs them.
+// strangersRooms read octets of a link or a LAN: inputs that once found a new path through them are kept, and go test runs
+// them.
 var strangersRooms = []string{"internal/jxta", "internal/edge/lan", "internal/link/compact", "internal/link/envelope", "internal/link/frame", "internal/link/segment",
 	"internal/link/roster", "internal/link/seal", "internal/link/elide", "internal/pmul", "internal/adapters/tak/code", "internal/adapters/tak/cot",
 	"internal/adapters/xmpp/code", "internal/adapters/xmpp/stanza"}
 
-// arithmetic are fuzz tests of these rooms that read no octets of a stranger (scripts/fuzz).
+// arithmetic are fuzz tests of these rooms that do not read a stranger's octets (scripts/fuzz).
 var arithmetic = map[string]bool{"FuzzNormalize": true, "FuzzModel": true}
 
-// TestFuzzCorporaAreKept: each fuzz test of the module has seeds, and each of a room that strangers speak to has inputs in its
-// testdata. scripts/fuzz writes what it finds there.
+// TestFuzzCorporaAreKept: each fuzz test of the module has seeds, and in rooms that read a stranger's octets each has inputs in
+// its testdata, where scripts/fuzz writes new ones.
 func TestFuzzCorporaAreKept(t *testing.T) {
 	root := "../.."
 	kept := map[string]bool{}

@@ -16,23 +16,23 @@ type Figure struct {
 
 // Figures measure the source: no tests, no generated files.
 type Figures struct {
-	Methods []Figure // of each type, those that it gets from what it embeds included; most first
-	Fields  []Figure // of each struct that is not exempt; an embedded type counts as one; most first
+	Methods []Figure // of each type, including those of embedded types; most first
+	Fields  []Figure // of each struct that is not exempt; an embedded type counts as one field; most first
 	Lines   int      // below internal/
 	Cited   int      // paths and make targets in comments that exist
 }
 
-// plain are the endings of the names of structs that are lists of values: nobody has to understand how their fields
-// change together, so that their size is no burden.
+// plain are the suffixes of the names of structs that are lists of values: nobody has to understand how their fields change
+// together, so their size is no burden.
 var plain = []string{"Config", "Options", "Stats", "Counts", "Status", "Row", "Report", "Figures", "Result"}
 
-// exempt are other such structs, with the reason. An entry for a struct that is not there is a fault.
+// exempt are other such structs, with the reason. An entry for a struct that does not exist is a fault.
 var exempt = map[string]string{
 	"lab/field.Run":        "figures of one game, written as JSON",
 	"lab/replay.Rehearsal": "figures of a forecast, written as JSON",
 }
 
-// kindOf is what is known of a declared type.
+// kindOf is a declared type as the figures need it.
 type kindOf struct {
 	methods map[string]bool
 	embeds  []string // keys of types
@@ -40,7 +40,7 @@ type kindOf struct {
 	at      string
 }
 
-// measure takes the figures of a tree.
+// measure measures a tree.
 func measure(files []*file) (fig Figures, faults []Fault) {
 	types := map[string]*kindOf{}
 	get := func(key string) *kindOf {
@@ -73,7 +73,7 @@ func measure(files []*file) (fig Figures, faults []Fault) {
 	}
 	for key, t := range types {
 		if t.at == "" {
-			continue // only embedded here, declared elsewhere
+			continue // only embedded here, and declared elsewhere
 		}
 		if n := len(promoted(types, key, nil)); n > 0 {
 			fig.Methods = append(fig.Methods, Figure{key, n})
@@ -94,7 +94,7 @@ func measure(files []*file) (fig Figures, faults []Fault) {
 	return fig, faults
 }
 
-// key names the type of an expression: of a receiver or an embedded field.
+// key names the type of an expression, that of a receiver or of an embedded field.
 func (f *file) key(x ast.Expr) string {
 	switch x := x.(type) {
 	case *ast.StarExpr:
@@ -115,7 +115,7 @@ func (f *file) key(x ast.Expr) string {
 	return path.Join(f.room, "?")
 }
 
-// declare notes a type's fields, what it embeds, and an interface's methods.
+// declare records a type's fields, its embedded types, and an interface's methods.
 func (f *file) declare(t *kindOf, s *ast.TypeSpec) {
 	t.at = f.path
 	switch x := s.Type.(type) {
@@ -138,7 +138,7 @@ func (f *file) declare(t *kindOf, s *ast.TypeSpec) {
 	}
 }
 
-// promoted are the methods of a type, with those of the types of this module that it embeds.
+// promoted are the methods of a type, including those of the types of this module that it embeds.
 func promoted(types map[string]*kindOf, key string, over []string) map[string]bool {
 	all := map[string]bool{}
 	t := types[key]

@@ -54,7 +54,7 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// Methods that a type gets from what it embeds count, over packages; embedded types count as one field.
+// Methods from embedded types count, across packages; an embedded type counts as one field.
 func TestMeasure(t *testing.T) {
 	fig, _ := measure(tree(t, map[string]string{
 		"internal/a/a.go": "package a\nimport q \"aldis/internal/b\"\n" +

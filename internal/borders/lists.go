@@ -8,17 +8,17 @@ import (
 	"strings"
 )
 
-// listFrom is the number of source files, doc.go left out, from which a room's comment lists them.
+// listFrom is the number of source files, doc.go not counted, from which a room's package comment must list them.
 const listFrom = 7
 
-// listsLater are the rooms whose lists are not written yet. An entry for a room with a whole list is a fault.
+// listsLater are the rooms whose lists are still missing. An entry for a room with a complete list is a fault.
 var listsLater []string
 
 // fileName is an entry of a list: "  - name.go: what it holds", or "name.go" after "Files:" or a semicolon.
 var fileName = regexp.MustCompile(`(?m)(?:^\s*- |Files:\s|;\s)([a-z0-9_]+\.go)\b`)
 
-// lists holds the lists of files in package comments against the directories. A list is a section "# Files" of the
-// package comment, or a paragraph that begins with "Files:".
+// lists compares the lists of files in package comments with the directories. A list is a section "# Files" of the package
+// comment, or a paragraph that begins with "Files:".
 func lists(files []*file) (faults []Fault) {
 	type room struct {
 		path, at string
@@ -72,7 +72,7 @@ func lists(files []*file) (faults []Fault) {
 	return faults
 }
 
-// listIn gives the files that a package comment lists.
+// listIn returns the files that a package comment lists.
 func listIn(doc string) (names []string, has bool) {
 	_, section, has := strings.Cut("\n"+doc, "\n# Files\n")
 	if has {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Everything that go.mod names has its licence in NOTICE.
+// Every module in go.mod has its licence in NOTICE.
 func TestNotice(t *testing.T) {
 	mod, err := os.ReadFile("../../go.mod")
 	if err != nil {

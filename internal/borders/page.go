@@ -12,7 +12,7 @@ const (
 	pageEnds   = "<!-- End of the table. -->\n"
 )
 
-// page replaces what stands between the two marks of docs/house.md by the table of rooms.
+// page replaces the text between the two marks of docs/house.md with the table of rooms.
 func page(old string, rooms table, upward map[string][]string) (string, error) {
 	before, rest, ok := strings.Cut(old, pageBegins)
 	_, after, ends := strings.Cut(rest, pageEnds)
@@ -37,7 +37,7 @@ func districts(rooms table) string {
 	return b.String()
 }
 
-// mark says what a room is beyond pure: its kind, and whether it is an adapter.
+// mark says what else a room is, if it is not just pure: its kind, and whether it is an adapter.
 func mark(r Room) string {
 	switch {
 	case r.Adapter:
@@ -50,7 +50,7 @@ func mark(r Room) string {
 	return ""
 }
 
-// exceptions writes the imports that go up the districts for now; nothing when there are none.
+// exceptions writes the imports that go up the districts for now; nothing if there are none.
 func exceptions(upward map[string][]string) string {
 	if len(upward) == 0 {
 		return ""

@@ -14,7 +14,7 @@ var writePage = flag.Bool("write", false, "write the table of docs/house.md")
 
 const pageFile = "../../docs/house.md"
 
-// docs/house.md shows the table of rooms as it is.
+// docs/house.md shows the present table of rooms.
 func TestMap(t *testing.T) {
 	old, err := os.ReadFile(pageFile)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// The road is drawn in docs/house.md and in the gateway's package comment: the same in both.
+// The road is drawn in docs/house.md and in the gateway's package comment: both drawings are equal.
 func TestRoad(t *testing.T) {
 	road := regexp.MustCompile(`(?m)^(?:    |//\t)(.* -> .* -> .*)$`)
 	var drawn [2][]string
@@ -78,7 +78,7 @@ func TestRoad(t *testing.T) {
 	}
 }
 
-// Every page of docs stands in docs/README.md, once, and every page that stands there is there.
+// Every page of docs is listed in docs/README.md once, and every listed page exists.
 func TestEveryPageIsListed(t *testing.T) {
 	const list = "../../docs/README.md"
 	text, err := os.ReadFile(list)

@@ -59,7 +59,7 @@ func paths(root string, files []*file) (resolved int, faults []Fault, err error)
 	return resolved, faults, nil
 }
 
-// textOf is a comment without its marks.
+// textOf is a comment without its markers.
 func textOf(c string) string {
 	if strings.HasPrefix(c, "/*") {
 		return strings.Trim(c, "/*")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// linked are the packages of this module that a program has in it, by their paths below the module's.
+// linked are the packages of this module that a program links, by their paths below the module's.
 func linked(t *testing.T, program string) []string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-deps", "./cmd/"+program)
@@ -25,7 +25,7 @@ func linked(t *testing.T, program string) []string {
 	return list
 }
 
-// TestShipHasNoLaboratory: nothing of the workshop is in the program of a ship, and the second program has it.
+// TestShipHasNoLaboratory: the ship's program links nothing of the workshop, and the second program does.
 func TestShipHasNoLaboratory(t *testing.T) {
 	ashore := func(p string) bool {
 		return below(p, []string{"internal/lab/", "field-tests/", "internal/lab/pmulfile"})

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// cgoFiles are the only files that speak C, by room.
+// cgoFiles are the only files that use cgo, by room.
 var cgoFiles = map[string]string{"link/seal": "sodium.go", "edge/norm": "cgo.go"}
 
-// forbidden are packages whose business is not a pure room's; a trailing slash takes all below.
+// forbidden are packages that a pure room must not import; a trailing slash includes all packages below.
 var forbidden = []string{
 	"C", "os", "os/", "net", "net/http", "net/http/", "net/rpc", "net/rpc/", "net/smtp", "net/textproto", "syscall", "log", "log/",
 	"sync", "sync/", "runtime", "runtime/", "context", "plugin", "crypto/rand", "crypto/tls", "io/ioutil", "math/rand",
@@ -33,7 +33,7 @@ func (f *file) speaksC() (faults []Fault) {
 	return faults
 }
 
-// impure finds what the source of a pure room may not do.
+// impure finds forbidden things in the source of a pure room.
 func (f *file) impure(rooms table) (faults []Fault) {
 	if room, _ := rooms.find(f.room); !room.pure() || !f.source() {
 		return nil
@@ -65,7 +65,7 @@ func below(p string, list []string) bool {
 	})
 }
 
-// impurity says what is wrong with a node in a pure room; "" when nothing is.
+// impurity says what is wrong with a node in a pure room; "": nothing.
 func (f *file) impurity(n ast.Node) string {
 	if pkg, name, ok := f.selector(n); ok {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// The check fires on each kind of fault, at its line, and on nothing else of the sample.
+// The check reports each kind of fault, at its line, and nothing else in the sample.
 func TestImpureSample(t *testing.T) {
 	source, err := os.ReadFile("testdata/bad/bad.go")
 	if err != nil {
@@ -83,7 +83,7 @@ func TestOtherImpurities(t *testing.T) {
 	}
 }
 
-// checkOne judges one file as a pure room's, or as the kind of room that the table of rooms says.
+// checkOne checks one file as a pure room's, or as the kind of room that the table names.
 func checkOne(name, source string) ([]Fault, error) {
 	f, err := parse(name, []byte(source))
 	if err != nil {

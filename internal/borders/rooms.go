@@ -18,10 +18,10 @@ const (
 
 // Room is one package of the module.
 type Room struct {
-	Path     string // below internal/; for packages elsewhere below the module's directory
+	Path     string // below internal/; for packages elsewhere, below the module's directory
 	Kind     Kind
 	District string   // one of Districts
-	Adapter  bool     // speaks with clients of one protocol; it and the rooms below it import no other adapter
+	Adapter  bool     // it speaks with clients of one protocol; it and the rooms below it import no other adapter
 	What     string   // one sentence for docs/house.md
 	May      []string // the rooms that its source imports, as Path
 }
@@ -29,10 +29,10 @@ type Room struct {
 // District is a group of rooms.
 type District struct{ Name, What, Folder string }
 
-// fixed are packages outside of their district's folder, at paths that users and other programs name.
+// fixed are packages outside their district's folder, at paths that users and other programs use.
 var fixed = []string{"advcache", "jxtabridge", "pmul", "profiles"}
 
-// Districts are listed from the ground up: a room imports rooms of its own district and of those before it.
+// Districts are listed from the ground up: a room imports rooms of its own district and of earlier ones.
 var Districts = []District{
 	{"ground", "arithmetic that any package may use", "ground"},
 	{"words", "types that adapters and the core share", "site"},
@@ -48,7 +48,7 @@ var Districts = []District{
 	{"programs", "commands, field tests and checks", ""},
 }
 
-// Rooms is the map. Check fails when the source disagrees with it.
+// Rooms is the map. Check fails if the source disagrees with it.
 var Rooms = []Room{
 	{"ground/due", Pure, "ground", false, "Timers as values: picks the earlier of two times; a heap of deadlines.", nil},
 	{"ground/share", Pure, "ground", false, "Divides the air among sources by octets: which has used least of it.", nil},
@@ -246,7 +246,7 @@ var Rooms = []Room{
 // Upward are the imports that go from a district to a later one for now. An entry without such an import is a fault.
 var Upward = map[string][]string{}
 
-// dir is the room's directory below the module's.
+// dir is the room's directory, below the module's.
 func (r Room) dir() string {
 	if first, _, _ := strings.Cut(r.Path, "/"); slices.Contains(outside, first) {
 		return r.Path
@@ -273,7 +273,7 @@ func (t table) find(p string) (r Room, ok bool) {
 // pure says whether a room's source must be free of clocks, I/O and goroutines.
 func (r Room) pure() bool { return r.Kind == Pure || r.Kind == Words }
 
-// adapter is the Path of the adapter that a room is or belongs to, "" when it belongs to none.
+// adapter is the Path of the adapter that a room is or belongs to; "": it belongs to none.
 func (t table) adapter(p string) string {
 	for ; p != "." && p != ""; p = path.Dir(p) {
 		if r, ok := t.find(p); ok && r.Adapter {

@@ -5,8 +5,8 @@ import (
 	"go/token"
 )
 
-// sleeps finds tests that wait for time instead of a condition: time.Sleep, time.Tick, and a receive from time.After or
-// from a new timer that nothing else can end. In the bubble of a synctest time is virtual and may be waited for.
+// sleeps finds tests that wait for time instead of a condition: time.Sleep, time.Tick, and a receive from time.After or from a
+// new timer that nothing else can end. In a synctest bubble time is virtual, so tests may wait for it.
 func (f *file) sleeps() (faults []Fault) {
 	if !f.test {
 		return nil
@@ -35,7 +35,7 @@ func (f *file) sleeps() (faults []Fault) {
 	return faults
 }
 
-// commOf is what a case of a select waits for.
+// commOf is the send or receive that a case of a select waits for.
 func commOf(s ast.Stmt) ast.Node {
 	if c, ok := s.(*ast.CommClause); ok && c.Comm != nil {
 		return c.Comm
@@ -56,8 +56,8 @@ func (f *file) onlyTime(x ast.Expr) bool {
 	return ok && pkg == "time" && (name == "After" || name == "NewTimer")
 }
 
-// bubble says that a node runs in virtual time: what is given to synctest.Test, or a function that calls synctest.Wait,
-// which panics outside of a bubble.
+// bubble says that a node runs in virtual time: an argument of synctest.Test, or a function that calls synctest.Wait, which
+// panics outside a bubble.
 func (f *file) bubble(n ast.Node) bool {
 	calls := func(n ast.Node, name string) bool {
 		call, ok := n.(*ast.CallExpr)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// importsOf gives the rooms that a file imports.
+// importsOf returns the rooms that a file imports.
 func (f *file) importsOf() (list []string, specs []*ast.ImportSpec) {
 	for _, spec := range f.tree.Imports {
 		if p, own := strings.CutPrefix(importPath(spec), module); own {
@@ -18,7 +18,7 @@ func (f *file) importsOf() (list []string, specs []*ast.ImportSpec) {
 	return list, specs
 }
 
-// wall holds a file's imports against the table. Tests may import more than May says:
+// wall compares a file's imports with the table. Tests may import more than May says:
 //
 //   - tests of a pure room import pure rooms, words, C and the lab
 //   - tests of other rooms import any room
@@ -26,7 +26,7 @@ func (f *file) importsOf() (list []string, specs []*ast.ImportSpec) {
 func (f *file) wall(rooms table) (faults []Fault) {
 	room, known := rooms.find(f.room)
 	if !known {
-		return nil // walls says so once for the room
+		return nil // walls reports it once for the room
 	}
 	list, specs := f.importsOf()
 	for i, p := range list {
@@ -49,7 +49,7 @@ func (f *file) wall(rooms table) (faults []Fault) {
 	return faults
 }
 
-// astray are the rooms of the table outside of their district's folder.
+// astray finds the rooms of the table that are outside their district's folder.
 func astray(rooms table) (faults []Fault) {
 	for _, r := range rooms {
 		i := slices.IndexFunc(Districts, func(d District) bool { return d.Name == r.District })
@@ -62,8 +62,8 @@ func astray(rooms table) (faults []Fault) {
 	return faults
 }
 
-// walls holds the table against the tree and against itself: every room is in both, every permission is used, and
-// imports go down the list of districts, those of upward excepted.
+// walls compares the table with the tree and with itself: every room is in both, every permission is used, and imports go down
+// the list of districts, except those in upward.
 func walls(files []*file, rooms table, upward map[string][]string) (faults []Fault) {
 	used := map[string]map[string]bool{}
 	for _, f := range files {
@@ -108,7 +108,7 @@ func walls(files []*file, rooms table, upward map[string][]string) (faults []Fau
 	}
 	for _, from := range slices.Sorted(maps.Keys(upward)) {
 		for _, p := range upward[from] {
-			r, _ := rooms.find(from) // none: it permits nothing
+			r, _ := rooms.find(from) // if there is none it permits nothing
 			to, _ := rooms.find(p)
 			if !slices.Contains(r.May, p) || floor(to.District) <= floor(r.District) {
 				faults = append(faults, faultAt(Room{Path: from}.dir(), "Upward excuses an import of %s that is gone", p))

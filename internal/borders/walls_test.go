@@ -106,7 +106,7 @@ func TestWalls(t *testing.T) {
 	}
 }
 
-// A room lies in the folder of its district, but for those whose paths are fixed.
+// A room is in the folder of its district, except rooms with fixed paths.
 func TestAstray(t *testing.T) {
 	same(t, "rooms", spell(astray(table{
 		{Path: "lan", District: "edges"}, {Path: "edge/radio", District: "edges"}, {Path: "jxtabridge/reliable", District: "adapters"},

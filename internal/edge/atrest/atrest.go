@@ -14,12 +14,12 @@ import (
 // Sizes.
 const (
 	SaltLen  = 16
-	NameLen  = 16                                                      // of a name's hash
-	Overhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead // of what Seal makes
+	NameLen  = 16                                                      // octets of the hash that replaces a name
+	Overhead = chacha20poly1305.NonceSizeX + chacha20poly1305.Overhead // octets that Seal adds
 )
 
-// What one guess at a passphrase costs: half a second of a small processor, and memory that a guesser has to have as well
-// (RFC 9106, 4: the second recommended choice).
+// The cost of one guess at a passphrase: half a second of a small processor, and memory that a guesser has to have as well (RFC
+// 9106, 4: the second recommended choice).
 const (
 	passes  = 3
 	memory  = 64 << 10 // KiB
@@ -29,7 +29,7 @@ const (
 // LeastSecret is the fewest octets of a Secret.
 const LeastSecret = 12
 
-// Secret is what an operator gives.
+// Secret is a passphrase, or the content of a key file.
 type Secret []byte
 
 // ErrSecret says that a secret is too short.
@@ -50,7 +50,7 @@ func (s Secret) NewKey() *Key {
 	return k
 }
 
-// Key is the key of a store with this salt; false: the salt is none.
+// Key is the key of a store with this salt; false: the salt has the wrong length.
 func (s Secret) Key(salt []byte) (*Key, bool) {
 	if len(salt) != SaltLen {
 		return nil, false
@@ -67,10 +67,10 @@ func (s Secret) Key(salt []byte) (*Key, bool) {
 	return k, true
 }
 
-// Salt is what makes the key again, with the secret. It is no secret itself.
+// Salt is the salt of the key: secret and salt give the key again. The salt is not secret.
 func (k *Key) Salt() []byte { return k.salt[:] }
 
-// Name is what stands in the place of a name, in a bucket of names.
+// Name is the keyed hash that replaces a record's name in a bucket.
 func (k *Key) Name(bucket string, name []byte) []byte {
 	h, err := blake2b.New(NameLen, k.names[:])
 	if err != nil {
@@ -82,14 +82,14 @@ func (k *Key) Name(bucket string, name []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Seal returns plain sealed. Only with the same about it is opened again.
+// Seal returns plain sealed. Open needs the same about.
 func (k *Key) Seal(plain, about []byte) []byte {
 	b := make([]byte, chacha20poly1305.NonceSizeX, Overhead+len(plain))
 	rand.Read(b)
 	return k.aead.Seal(b, b, plain, about)
 }
 
-// Open undoes Seal; false: it was not sealed so, or not with this key.
+// Open undoes Seal; false: sealed was made with another key or another about, or was changed.
 func (k *Key) Open(sealed, about []byte) ([]byte, bool) {
 	if len(sealed) < Overhead {
 		return nil, false

@@ -11,7 +11,7 @@ import (
 
 var secret = Secret("correct horse battery")
 
-// A sealed text is opened with the same secret, salt and about, and with no other.
+// A sealed text opens with the same secret, salt and about, and with no others.
 func TestSealOpen(t *testing.T) {
 	k := secret.NewKey()
 	again, ok := secret.Key(k.Salt())
@@ -47,7 +47,8 @@ func flipped(b []byte, at int) []byte {
 	return b
 }
 
-// The same text sealed twice shows nothing of that; the same name has the same hash, in its own bucket and with its own key.
+// Sealing the same text twice gives results that show nothing in common. The same name has the same hash, but only in its own
+// bucket and with its own key.
 func TestNames(t *testing.T) {
 	k, other := secret.NewKey(), secret.NewKey()
 	check.Equal(t, "sealed alike", bytes.Equal(k.Seal([]byte("same"), nil), k.Seal([]byte("same"), nil)), false)
@@ -60,7 +61,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A store of today can be opened by the versions to come: the key of a secret and a salt, by what it makes of a name.
+// Later versions can open a store of today: the key of a fixed secret and salt is checked by its hash of a name.
 func TestKeyStays(t *testing.T) {
 	k, _ := secret.Key([]byte("0123456789abcdef"))
 	check.Equal(t, "the name", hex.EncodeToString(k.Name("to", []byte("peer"))), "f2474b88d96c4bf18f355aedc49b01ba")

@@ -1,4 +1,4 @@
-// Package atrest encrypts what a gateway writes to its disk with a key that is not on that disk.
+// Package atrest encrypts the files of a gateway with a key that is not on the same disk.
 //
 // A Secret is what the operator supplies: a passphrase, or the content of a key file. Argon2id (RFC 9106) derives a
 // Key from the secret and a random salt, so that guessing a passphrase is slow and must start anew for each store.

@@ -9,14 +9,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leftName ends the name that a file has while its octets are overwritten, after another has taken its place.
+// leftName is the suffix of the second name that a file has while its octets are overwritten, after the new file has replaced
+// it.
 const leftName = ".clear"
 
 const zerosAtOnce = 1 << 16
 
-// Replace puts the file fresh, which is durable, in the place of path, and overwrites the octets that path held before. Killed in
-// the middle, path is the one or the other, and WipeLeft ends it. On media that write elsewhere than they are told, as flash and
-// copying file systems do, the old octets may stay.
+// Replace puts the file fresh, which is durable, in the place of path, and overwrites the octets that path held before. If the
+// process is killed in the middle, path is either the old or the new file, and WipeLeft completes the work. Flash and copying
+// file systems do not overwrite in place, so the old octets may stay there.
 func Replace(path, fresh string) error {
 	old, err := os.OpenFile(path, os.O_RDWR|unix.O_NOFOLLOW, 0)
 	if err != nil {

@@ -60,7 +60,8 @@ func TestChain(t *testing.T) {
 	check.Equal(t, "another hash is there", r.Found, false)
 }
 
-// Whatever bit of a record is turned, Verify says so: except for a bit that makes the end a torn one, which the noted hash shows.
+// Whichever bit of a record is flipped, Verify reports it. The one exception is a bit that makes the last line a torn one, which
+// the noted hash shows.
 func TestEveryOctetCounts(t *testing.T) {
 	dir := filled(t, 3)
 	path := filepath.Join(dir, File)
@@ -111,7 +112,7 @@ func TestLinesTakenOutAndWrittenAnew(t *testing.T) {
 	}
 }
 
-// Lines that were taken off the front or the end of a record are missed, with a noted hash and without.
+// Lines taken off the front or the end of a record are reported as missing, with a noted hash and without.
 func TestWhatIsMissing(t *testing.T) {
 	for name, tt := range map[string]struct {
 		cut  func(text []byte) []byte
@@ -137,7 +138,7 @@ func TestWhatIsMissing(t *testing.T) {
 	}
 }
 
-// A crash may cut the file anywhere: the next start goes on behind the last whole line, and enters that.
+// A crash may cut the file anywhere: the next start continues after the last whole line, and enters that it did.
 func TestTorn(t *testing.T) {
 	dir := filled(t, 2)
 	path := filepath.Join(dir, File)
@@ -163,7 +164,7 @@ func TestTorn(t *testing.T) {
 	}
 }
 
-// A damaged end does not keep a gateway from starting: all files are put aside, and the new record says so.
+// A damaged last line does not keep a gateway from starting: all files are put aside, and the new record says so.
 func TestDamagedEnd(t *testing.T) {
 	dir := filled(t, 2)
 	path := filepath.Join(dir, File)
@@ -183,7 +184,7 @@ func TestDamagedEnd(t *testing.T) {
 	}
 }
 
-// The files turn over, stay below their bound, and the chain goes through all of them, across starts too.
+// Full files are renamed and stay below their bound, and the chain connects all of them, across starts too.
 func TestFilesTurn(t *testing.T) {
 	dir := t.TempDir()
 	c := &clock{noon}
@@ -212,7 +213,7 @@ func TestFilesTurn(t *testing.T) {
 	}))
 }
 
-// Users who may not give orders cannot fill the record with them.
+// Users that may not give orders cannot fill the record with refusals.
 func TestRefusedOrdersAreBounded(t *testing.T) {
 	dir := t.TempDir()
 	c := &clock{noon}

@@ -29,13 +29,13 @@ const (
 // Entry is one line, without its place in the chain. Texts longer than MaxText are cut.
 type Entry struct {
 	Kind Kind `json:"kind"`
-	// Name says which order it was; What tells its text, or what happened.
+	// Name says which order it was; What is the order's text, or says what happened.
 	Name string `json:"name,omitempty"`
 	What string `json:"what,omitempty"`
 	By   string `json:"by,omitempty"` // the user that gave it
-	// Counts are how often, by reason, since the Entry of this kind before.
+	// Counts are the numbers of refusals, by reason, since the last Entry of this kind.
 	Counts map[string]uint64 `json:"counts,omitempty"`
-	// LeftOut is how many entries of this kind were not written, because too many came in an hour.
+	// LeftOut is the number of entries of this kind that were not written because too many came in an hour.
 	LeftOut int `json:"left_out,omitempty"`
 }
 
@@ -51,10 +51,10 @@ type Line struct {
 	Hash   string `json:"hash"`   // SHA-256 of this line with an empty Hash, in hexadecimal
 }
 
-// zero stands before the first line of a gateway.
+// zero is the hash before the first line of a gateway.
 var zero = hex.EncodeToString(make([]byte, sha256.Size))
 
-// sum is the hash that the line has to have.
+// sum is the hash that the line must have.
 func (l Line) sum() string {
 	l.Hash = ""
 	text, err := json.Marshal(l)
@@ -65,10 +65,10 @@ func (l Line) sum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// ErrLine says that a line is none of an audit log.
+// ErrLine says that a text is not a line of an audit log.
 var ErrLine = errors.New("this is no line of an audit log")
 
-// parseLine reads a line, without its end, and checks that it is written as Log writes it and that its hash is its own.
+// parseLine reads a line, without its line feed, and checks that it is written as Log writes it and that its hash is right.
 func parseLine(text []byte) (l Line, err error) {
 	if err := json.Unmarshal(text, &l); err != nil {
 		return l, ErrLine

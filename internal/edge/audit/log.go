@@ -21,15 +21,16 @@ const (
 	File = "audit.log"
 
 	fileMost  = 4 << 20 // octets of one file
-	filesKept = 8       // the newest among them
+	filesKept = 8       // the newest ones
 	lineMost  = 8192    // octets of one line
 
-	// Of the kind that anybody may cause, so many are written in a period: 30 an hour fill the files in a hundred days.
+	// Anybody may cause refused orders, so at most this many are written in a period: 30 an hour fill the files in a hundred
+	// days.
 	periodMost = 30
 	period     = time.Hour
 )
 
-// Log appends to the record of one gateway. The zero value is none: Open.
+// Log appends to the record of one gateway. The zero value is not usable: call Open.
 type Log struct {
 	mu      sync.Mutex
 	dir     string
@@ -40,16 +41,16 @@ type Log struct {
 	last    string
 	refused account
 	keys    keys
-	key     *atrest.Key // what is added is sealed with it; nil: it is not sealed
+	key     *atrest.Key // seals new lines; nil: they are not sealed
 }
 
-// account is how many refused orders were written since a time, and how many were not.
+// account counts the refused orders that were written since a time, and those that were not.
 type account struct {
 	since            time.Time
 	written, leftOut int
 }
 
-// pass says whether there is room for one more, and how many were left out before it.
+// pass says whether one more refused order may be written, and how many were left out before it.
 func (a *account) pass(now time.Time) (leftOut int, ok bool) {
 	if d := now.Sub(a.since); d >= period || d < 0 {
 		leftOut = a.leftOut
@@ -63,13 +64,13 @@ func (a *account) pass(now time.Time) (leftOut int, ok bool) {
 	return leftOut, true
 }
 
-// Open opens the record in the data directory of a gateway, or begins one. A torn end, as a crash leaves it, is cut off and
-// entered. Where the last line is damaged otherwise, all files get the ending .damaged-TIME, a new record begins, and its first
-// line says so: a gateway must start all the same.
+// Open opens the record in the data directory of a gateway, or begins one. If a crash has left half a line at the end, Open
+// cuts it off and enters that. If the last line is damaged otherwise, all files get the suffix .damaged-TIME and a new record
+// begins, whose first line says so: a gateway must start all the same.
 func Open(dir string, now func() time.Time) (*Log, error) { return OpenSealed(dir, now, nil, nil) }
 
-// OpenSealed is Open with a key that seals what is added, and its secret, which opens what other keys of it have sealed. Lines
-// that are not sealed yet are sealed, and their old octets overwritten.
+// OpenSealed is Open with a key that seals new lines, and the secret of that key, which also opens lines sealed with other keys
+// of the same secret. It seals older lines that are not sealed yet, and overwrites their old octets.
 func OpenSealed(dir string, now func() time.Time, secret atrest.Secret, key *atrest.Key) (*Log, error) {
 	l := &Log{dir: dir, now: now, last: zero, keys: keys{secret: secret}, key: key}
 	var torn int64
@@ -102,7 +103,7 @@ func OpenSealed(dir string, now func() time.Time, secret atrest.Secret, key *atr
 	return l, nil
 }
 
-// errDamaged says that the end of the record is no line of it.
+// errDamaged says that the last line of the record is not a line of an audit log.
 var errDamaged = errors.New("the last line is damaged")
 
 // putAside renames the files.
@@ -122,7 +123,7 @@ func (l *Log) path(age int) string {
 	return filepath.Join(l.dir, fmt.Sprintf("%s.%d", File, age))
 }
 
-// open opens the newest file and finds the end of the chain. torn is how many octets behind it were cut off.
+// open opens the newest file and finds the end of the chain. torn is the number of octets behind it that were cut off.
 func (l *Log) open() (torn int64, err error) {
 	file, err := os.OpenFile(l.path(0), os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW, 0o600)
 	if err != nil {
@@ -181,8 +182,8 @@ func (k *keys) lastOf(path string) (line Line, err error) {
 	return line, err
 }
 
-// Add appends an entry and returns when it is durable. Of refused orders, which anybody may cause, periodMost a period are
-// written; those left out are counted in the next.
+// Add appends an entry and returns when it is durable. Anybody may cause refused orders: at most periodMost of them are written
+// in a period, and the next one counts those left out.
 func (l *Log) Add(e Entry) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,7 +214,7 @@ func (l *Log) Add(e Entry) error {
 		err = l.file.Sync()
 	}
 	if err != nil {
-		l.file.Truncate(l.size) // what cannot be cut off now is cut off by the next start
+		l.file.Truncate(l.size) // if this fails, the next start cuts it off
 		return fmt.Errorf("audit: %w", err)
 	}
 	l.size += int64(len(text)) + 1
@@ -221,7 +222,8 @@ func (l *Log) Add(e Entry) error {
 	return nil
 }
 
-// turn begins a new file where the newest is full. The new one is made first: where that fails, nothing has moved.
+// turn begins a new file when the newest is full. It makes the new file before it renames any: if that fails, nothing has
+// moved.
 func (l *Log) turn() error {
 	if l.size < fileMost {
 		return nil

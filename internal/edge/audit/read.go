@@ -29,10 +29,11 @@ func Files(dir string) (paths []string, err error) {
 }
 
 // Each calls f with the lines of the record in dir, the oldest first. It stops at the first error of f, at a line that
-// parseLine refuses, and where the chain is broken. A torn end of the newest file is left out: the next start cuts it off.
+// parseLine refuses, and where the chain is broken. Half a line at the end of the newest file is left out: the next start cuts
+// it off.
 func Each(dir string, f func(Line) error) error { return EachSealed(dir, nil, f) }
 
-// EachSealed is Each of a record whose lines may be sealed. ErrSealed is its error at such a line where there is no secret.
+// EachSealed is Each of a record whose lines may be sealed. At a sealed line it returns ErrSealed if there is no secret.
 func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
 	return (&keys{secret: secret}).each(dir, f)
 }
@@ -80,7 +81,7 @@ func (k *keys) read(path string, f func(Line) error) error {
 			return fmt.Errorf("row %d: %w", at, ErrLine)
 		default:
 			k.torn = len(text)
-			return nil // the end, or a torn one
+			return nil // the end, or half a line
 		}
 		l, err := k.parse(text[:len(text)-1])
 		if err != nil {
@@ -98,12 +99,12 @@ type Report struct {
 	First uint64 `json:"first"` // number of the oldest line that is kept
 	Last  uint64 `json:"last"`
 	Head  string `json:"head"` // the hash of the last line
-	// Found says that the noted hash is that of a line; true where none was given.
+	// Found says that the record has a line with the noted hash; true if no hash was given.
 	Found bool `json:"found"`
 }
 
-// Verify reads the record in dir and checks its chain, and that nothing is missing where lines cannot have gone by themselves:
-// before the oldest, as long as files have not turned over, and behind the last. noted is a hash that somebody noted earlier, "" for none.
+// Verify reads the record in dir and checks its chain. It also reports missing lines that a gateway never removes itself: those before the
+// oldest line, while no old file has been removed yet, and those behind the last. noted is a hash that somebody noted earlier, or "".
 func Verify(dir, noted string) (r Report, err error) { return VerifySealed(dir, nil, noted) }
 
 // VerifySealed is Verify of a record whose lines may be sealed.
@@ -124,7 +125,7 @@ func VerifySealed(dir string, secret atrest.Secret, noted string) (r Report, err
 	return r, err
 }
 
-// missing says what is not there of a record whose chain is sound.
+// missing reports lines that were taken out before or behind a sound chain.
 func (r *Report) missing(dir string, torn int) error {
 	paths, err := Files(dir)
 	if err != nil {

@@ -14,15 +14,15 @@ import (
 	"aldis/internal/edge/atrest"
 )
 
-// A sealed line is sealedMark, and in base64 the salt of its key and what atrest.Key.Seal has made of the line as it would
-// stand there otherwise. The chain is that of the lines inside.
+// A sealed line is sealedMark and then, in base64, the salt of its key and the line sealed with atrest.Key.Seal. The chain
+// connects the lines inside.
 
 const sealedMark = "sealed "
 
-// sealedMost is the octets of the longest sealed line.
+// sealedMost is the length of the longest sealed line.
 const sealedMost = int64(len(sealedMark) + (lineMost+atrest.SaltLen+atrest.Overhead+2)/3*4 + 1)
 
-// A text that is sealed as a line is not opened as anything else.
+// Only sealed lines of an audit log open with sealedAbout: a sealed record of the journal cannot pass for one.
 var sealedAbout = []byte("audit")
 
 // ErrSealed says that a line is sealed and there is no secret to open it.
@@ -33,7 +33,7 @@ func sealLine(key *atrest.Key, text []byte) []byte {
 	return base64.StdEncoding.AppendEncode([]byte(sealedMark), b)
 }
 
-// keys open lines. Those of one journal have one salt, those of another one another.
+// keys open lines. The keys of one journal share a salt; each journal has its own.
 type keys struct {
 	secret atrest.Secret
 	known  map[string]*atrest.Key // by salt
@@ -112,7 +112,7 @@ func (l *Log) sealFile(path string) error {
 	w := bufio.NewWriter(fresh)
 	for err == nil {
 		var text []byte
-		if text, err = r.ReadSlice('\n'); err == nil { // what is no whole line is torn, and cut off
+		if text, err = r.ReadSlice('\n'); err == nil { // a line without its line feed is torn, and cut off
 			text = text[:len(text)-1]
 			if !bytes.HasPrefix(text, []byte(sealedMark)) {
 				text = sealLine(l.key, text)
@@ -134,7 +134,7 @@ func (l *Log) sealFile(path string) error {
 	return atrest.Replace(path, path+".new")
 }
 
-// Unsealed are the files in dir that damage has put aside and that are not sealed, where key seals the record; nil: nothing is.
+// Unsealed are files in dir that were put aside as damaged and are not sealed, where key seals the record; nil: there is none.
 func Unsealed(dir string, key *atrest.Key) (paths []string) {
 	list, _ := filepath.Glob(filepath.Join(dir, File+"*.damaged-*"))
 	for _, path := range list {

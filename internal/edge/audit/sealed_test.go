@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A record that was clear is sealed at the first start with a key, and goes on as one chain; a thief reads nothing of it.
+// A clear record is sealed at the first start with a key, and stays one chain; a thief can read none of it.
 func TestSealed(t *testing.T) {
 	dir, secret := t.TempDir(), atrest.Secret("a passphrase of tests")
 	now := func() time.Time { return time.Unix(1e9, 0) }

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// withLinks is a configuration of these [[link]] sections, loaded.
+// withLinks loads a configuration with these [[link]] sections.
 func withLinks(t *testing.T, links string) (*Config, error) {
 	t.Helper()
 	dir := t.TempDir()

@@ -13,9 +13,9 @@ type Change struct {
 	Key  string `json:"key"`            // as in the file: link.listen, [[filter]]
 	From string `json:"from,omitempty"` // "": it was not there, or it is secret
 	To   string `json:"to,omitempty"`
-	// Restart says that a running gateway cannot take it: it counts from the next start.
+	// Restart says that a running gateway cannot apply the change: the next start does.
 	Restart bool `json:"restart,omitempty"`
-	// Effect is what comes of it at once, besides that it counts.
+	// Effect is what the change causes at once, beyond the new value.
 	Effect string `json:"effect,omitempty"`
 }
 
@@ -58,7 +58,7 @@ func (c *Config) Changes(next *Config) (list []Change) {
 	return list
 }
 
-// Live lists the keys and sections of which a running gateway takes another value, in the order of docs/configure.md.
+// Live lists the keys and sections that a reload applies to a running gateway, in the order of docs/configure.md.
 func Live() (names []string) {
 	for _, p := range schema(&Config{}) {
 		if p.live {
@@ -73,9 +73,9 @@ func Live() (names []string) {
 	return names
 }
 
-// keyChanges are those of one section. What comes of a key is compared where the key is the same.
+// keyChanges are the changes of one section. A derived value is compared only if the key above it has the same value.
 func keyChanges(was, is part) (list []Change) {
-	same := true // of the last key
+	same := true // whether the last key has
 	for i, k := range was.keys {
 		next := is.keys[i]
 		if k.to == nil || k.read == nil && !same {
@@ -113,7 +113,7 @@ func plain(v any) string {
 // PeerKey is the Key of the Change of a peer.
 func PeerKey(id uint16) string { return fmt.Sprintf("[[link.peer]] %d", id) }
 
-// peerless are the bearers behind the first without the peers that come or go on the first as well.
+// peerless are the bearers behind the first, without those of their peers that come to or go from the first as well.
 func peerless(c, other *Config) (list []Link) {
 	stays := func(p Peer) bool {
 		return slices.ContainsFunc(c.Link.Peers, func(q Peer) bool { return q.ID == p.ID }) && slices.ContainsFunc(other.Link.Peers, func(q Peer) bool { return q.ID == p.ID })
@@ -125,7 +125,7 @@ func peerless(c, other *Config) (list []Link) {
 	return list
 }
 
-// peerChanges names each [[link.peer]] that came, went or is another. Their order says nothing. Over TLS one that is dialled needs a restart.
+// peerChanges names each [[link.peer]] that came, went or changed. Their order does not matter. Over TLS a changed address needs a restart.
 func peerChanges(old, next []Peer, tls bool) (list []Change) {
 	with := func(peers []Peer, id uint16) string {
 		i := slices.IndexFunc(peers, func(p Peer) bool { return p.ID == id })
@@ -145,7 +145,7 @@ func peerChanges(old, next []Peer, tls bool) (list []Change) {
 		return fmt.Sprintf("%q at %s", peers[i].Name, address)
 	}
 	relayed := func(p Peer) bool { return p.Via != "" }
-	first := !slices.ContainsFunc(old, relayed) && slices.ContainsFunc(next, relayed) // that way is made at a start
+	first := !slices.ContainsFunc(old, relayed) && slices.ContainsFunc(next, relayed) // only a start can set up relays
 	var ids []uint16
 	for _, p := range slices.Concat(old, next) {
 		ids = append(ids, p.ID)
@@ -169,7 +169,7 @@ func dialled(peers []Peer, id uint16) (at netip.AddrPort) {
 	return at
 }
 
-// sameRules says whether two slices have the same rules. One is the same at another line.
+// sameRules says whether two slices have the same rules. A rule that only moved to another line is the same.
 func sameRules(a, b any) bool {
 	old, next := reflect.ValueOf(a), reflect.ValueOf(b)
 	if old.Len() != next.Len() {

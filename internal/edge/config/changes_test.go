@@ -16,7 +16,7 @@ import (
 	"aldis/internal/rules/mark"
 )
 
-// TestChangesMissNothing: whatever is set differently in a Config is a difference, but for the path of the file.
+// TestChangesMissNothing: every value of a Config that differs is a change, except the path of the file.
 func TestChangesMissNothing(t *testing.T) {
 	var leaves func(path string, v reflect.Value, visit func(string, reflect.Value))
 	leaves = func(path string, v reflect.Value, visit func(string, reflect.Value)) {
@@ -102,7 +102,7 @@ func TestChangesInWords(t *testing.T) {
 	}
 	check.Equal(t, "changes", strings.Join(got, "\n"), strings.Join(want, "\n"))
 
-	// On a shared channel a new peer is known at once. Of a profile that is a file the tariff counts at once.
+	// On a shared channel a new peer is in force at once. If the profile is a file, a new tariff is in force at once.
 	old.Link.Profile, next = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "octets"}}, &Config{}
 	*next = *old
 	next.Link.Profile = profile.Profile{Name: "p", Bill: profile.Bill{Tariff: "minutes"}, Transport: profile.PMul}
@@ -120,7 +120,7 @@ func TestChangesInWords(t *testing.T) {
 	check.Equal(t, "another shore", fmt.Sprint(old.Changes(next)), `[[[link.peer]] 1: "hq" at 10.0.0.1:7142, the shore, was "hq" at 10.0.0.1:7142]`)
 }
 
-// A configuration that Text has written is read as it was, quotes and numbers too, and has no key that is at its default.
+// A configuration that Text has written reads the same, including quotes and numbers, and has no key with its default.
 func TestText(t *testing.T) {
 	ends := strings.NewReplacer("key_file", "end = \"shore\"\nkeepalive = \"2m\"\nkey_file", "id = 1\n", "id = 1\nend = \"shore\"\n")
 	c, err := Load(write(t, ends.Replace(good)))

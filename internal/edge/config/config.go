@@ -34,35 +34,35 @@ type Config struct {
 	Node   Node
 	LAN    LAN
 	Link   Link
-	More   []Link // the bearers behind the first; Key and Trust are the first one's
+	More   []Link // the bearers behind the first; only Link has Key and Trust
 	HTTP   HTTP
 	Traces Traces
-	// Control is where orders come in.
+	// Control is the socket on which the gateway takes orders, and who may use it.
 	Control Control
 	Log     Log
-	// Delivery is what waits for local peers that are away.
+	// Delivery bounds the messages that wait for local peers that are away.
 	Delivery Delivery
-	// TAK is where TAK devices are.
+	// TAK is the adapter for TAK devices.
 	TAK TAK
 	// Site is the second gateway of this site.
 	Site Site
 	// Cluster is the members of a site of three gateways and more.
 	Cluster Cluster
-	// XMPP is where the XMPP server of the LAN is.
+	// XMPP is the adapter for the XMPP server of the LAN, or for its XMPP clients.
 	XMPP XMPP
-	// Rules say how hard the elements of messages are tried to be made smaller; the first that fits decides, after them
-	// those that are built in.
+	// Rules say how much effort compression spends on the elements of messages. The first rule that matches decides; the
+	// built-in rules come after these.
 	Rules  []compact.Rule
 	Corpus Corpus
-	// Filters say what may cross the link; the first that fits decides.
+	// Filters say what may cross the link; the first that matches decides.
 	Filters []filter.Rule
 	// Silences are windows in which nothing is transmitted.
 	Silences calendar.Windows
-	// Messages say how urgent applications' messages are; the first that fits decides.
+	// Messages say how urgent applications' messages are; the first that matches decides.
 	Messages []mark.Rule
 	Routes   []route.Rule
 	Groups   []Group
-	Views    []View // the first that fits decides
+	Views    []View // the first that matches decides
 	Fleet    Fleet
 }
 
@@ -76,18 +76,18 @@ type Node struct {
 	Secret  Secret
 }
 
-// LAN is where JXTA peers dial in; one of both addresses may be zero: not served.
+// LAN is where JXTA peers dial in; one of TCP and HTTP may be zero: not served.
 type LAN struct {
 	TCP            netip.AddrPort
 	HTTP           netip.AddrPort
 	MaxConnections int // of all peers together; one host gets a quarter
-	MaxAway        int // peers of one address that have a lease and no connection
-	// Multicast is the group where peers are heard that have no lease, on the interface of TCP or HTTP; zero: nowhere.
+	MaxAway        int // peers of one address that have a lease but no connection
+	// Multicast is the group on which peers without a lease are heard, on the interface of TCP or HTTP; zero: none.
 	Multicast netip.AddrPort
-	View      string // what other sites are told of the peers
+	View      string // what other sites learn of the peers
 }
 
-// Seeds are the addresses that peers are given.
+// Seeds are the addresses that JXTA peers are given as seeds.
 func (l LAN) Seeds() (s []string) {
 	if l.TCP.IsValid() {
 		s = append(s, "tcp://"+l.TCP.String())
@@ -102,21 +102,21 @@ func (l LAN) Seeds() (s []string) {
 type Link struct {
 	Name        string // of the bearer, the same at both ends; "": it is the only one
 	Price       float64
-	Octets      int64   // that a day may carry; 0: any
-	Money       float64 // the same as money, as written
-	ProfileName string  // as written
+	Octets      int64   // that it may carry in a day; 0: any number
+	Money       float64 // the bound of a day as money, as written
+	ProfileName string  // as written in the file
 	Profile     profile.Profile
 	TLS         bool           // datagrams go over TLS connections; else over UDP
-	Listen      netip.AddrPort // over TLS zero: no peer dials this gateway
-	Proxy       netip.AddrPort // over TLS: the proxy that is asked to CONNECT; zero: none
-	Modem       string         // socket on which the modem may speak; "": none
+	Listen      netip.AddrPort // over TLS it may be zero: no peer dials this gateway
+	Proxy       netip.AddrPort // over TLS: the proxy that gets the CONNECT request; zero: none
+	Modem       string         // socket on which the modem may report; "": none
 	KeyFile     string
 	Key         seal.Key
-	Trust       Trust         // keys of single nodes, in the place of Key
+	Trust       Trust         // keys of single nodes, instead of Key
 	Shore       bool          // this end of the profile is the shore; otherwise a terminal
 	Keepalive   time.Duration // 0: none
 	Group       netip.AddrPort
-	GroupIface  string // of Group; "": that of the route to a peer
+	GroupIface  string // interface of Group; "": that of the route to a peer
 	Peers       []Peer // in the order of the file
 }
 
@@ -125,23 +125,23 @@ type Peer struct {
 	ID      uint16
 	Name    string
 	Address netip.AddrPort // zero: learned from its first authentic datagram
-	Shore   bool           // this end is a terminal of a star, and the peer is ashore
-	Via     string         // names or ids of peers that pass on what is for it, with commas between
+	Shore   bool           // this end is a terminal of a star, and the peer is its shore
+	Via     string         // names or ids of peers that pass on messages to it, with commas between
 }
 
-// Delivery says how far messages wait for local peers that are away.
+// Delivery says how long messages wait for local peers that are away, and how many octets of them.
 type Delivery struct {
 	Wait            time.Duration // where no message rule says otherwise
 	MaxOctets       int           // of all peers together
 	MaxOctetsOfPeer int
 }
 
-// HTTP is where /metrics, /status and /healthz answer. A zero Listen: nowhere.
+// HTTP is the address at which /metrics, /status and /healthz answer. A zero Listen: they are not served.
 type HTTP struct {
 	Listen    netip.AddrPort
-	Names     []string // host names under which it is asked, besides localhost and addresses
+	Names     []string // host names that requests may use, besides localhost and addresses
 	TokenFile string
-	Token     string // that an order over HTTP brings; "": there are none
+	Token     string // that an order over HTTP must carry; "": HTTP takes no orders
 }
 
 // Log says how much is logged, and how.
@@ -198,7 +198,7 @@ func (c *Config) Listens() (list []Listen) {
 	return list
 }
 
-// LinkKey names a key of a [[link]] for people: link.listen, or that of "sat".
+// LinkKey names a key of a [[link]] for people: link.listen, or link.listen of "sat".
 func LinkKey(l Link, key string) string {
 	if l.Name == "" {
 		return "link." + key
@@ -206,10 +206,10 @@ func LinkKey(l Link, key string) string {
 	return fmt.Sprintf("link.%s of %q", key, l.Name)
 }
 
-// Bearers are all ways to the sister gateways, the first first.
+// Bearers are all links to the sister gateways, in the order of the file.
 func (c *Config) Bearers() []Link { return append([]Link{c.Link}, c.More...) }
 
-// Files are those that Load has read.
+// Files are the files that Load has read.
 func (c *Config) Files() []string {
 	list := []string{c.File}
 	for _, file := range []string{c.Link.KeyFile, c.Link.Trust.RosterFile, c.Link.Trust.NodeKeyFile, c.HTTP.TokenFile, c.Corpus.File, c.XMPP.SecretFile} {
@@ -247,7 +247,7 @@ func (c *Config) Modems() (paths []string) {
 	return paths
 }
 
-// isFile says whether link.profile names a file, and not a profile that is built in.
+// isFile says whether link.profile names a file, not a built-in profile.
 func isFile(profile string) bool {
 	return strings.Contains(profile, "/") || strings.HasSuffix(profile, ".toml")
 }
@@ -267,7 +267,7 @@ func readSmall(file string) ([]byte, error) {
 	return data, err
 }
 
-// readProblem says why a file cannot be read, without its name.
+// readProblem says why a file cannot be read, without naming it.
 func readProblem(err error) string {
 	return "cannot be read: " + infile.Why(err).Error()
 }
@@ -347,7 +347,7 @@ func (r *reader) readLAN() {
 	}
 }
 
-// checkPorts says which addresses are given twice.
+// checkPorts reports addresses that are given twice.
 func (r *reader) checkPorts() {
 	first := map[netip.AddrPort]string{}
 	for _, l := range r.cfg.Listens() {
@@ -360,7 +360,7 @@ func (r *reader) checkPorts() {
 	}
 }
 
-// profileOf is what a profile's name or file is for profile.Load.
+// profileOf turns a profile's name or file into the argument of profile.Load.
 func (r *reader) profileOf(name string) string {
 	if isFile(name) {
 		return r.resolve(name)
@@ -391,7 +391,7 @@ func (r *reader) readLink() {
 	r.checkRelays()
 }
 
-// readBearer reads what each bearer has of its own.
+// readBearer reads the settings that each bearer has of its own.
 func (r *reader) readBearer(link section, l *Link) {
 	if name := r.profileOf(l.ProfileName); name != "" {
 		var err error
@@ -405,7 +405,7 @@ func (r *reader) readBearer(link section, l *Link) {
 	}
 }
 
-// checkOver says which keys do not go with the transport of a bearer's datagrams.
+// checkOver reports keys that do not go with the transport of a bearer's datagrams.
 func (r *reader) checkOver(link section, l *Link) {
 	switch {
 	case link.wrong("over", "listen"):
@@ -418,17 +418,17 @@ func (r *reader) checkOver(link section, l *Link) {
 	}
 }
 
-// checkDials says that nobody dials on a bearer over TLS.
+// checkDials reports a bearer over TLS on which neither end dials.
 func (r *reader) checkDials(link section, l *Link) {
 	if l.TLS && !l.Listen.IsValid() && !slices.ContainsFunc(l.Peers, func(p Peer) bool { return p.Address.IsValid() }) && !link.wrong("listen") {
 		link.fail("listen", "is missing, and no [[link.peer]] has an address: there would be no connection")
 	}
 }
 
-// ofNetwork are the keys of [link] that are the network's: the first bearer has them.
+// ofNetwork are the keys of [link] that belong to the network: only the first bearer has them.
 var ofNetwork = append([]string{"key_file"}, trustKeys...)
 
-// readMore reads the [[link]] behind the first.
+// readMore reads each [[link]] behind the first.
 func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 	listens, names, marks := map[bool]map[netip.AddrPort]int{false: {}, true: {}}, map[string]int{}, map[uint8]int{}
 	check := func(s section, l *Link) {
@@ -470,7 +470,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 	}
 }
 
-// once reports a value that an earlier section has already, and answers false then. Zero values are never doubles.
+// once reports a value that an earlier section has already, and returns false then. Zero values never count as doubles.
 func once[T comparable](s section, key string, v T, seen map[T]int) bool {
 	var zero T
 	if v == zero {
@@ -509,7 +509,7 @@ func (r *reader) profileFaults(link section, name string, err error) {
 	link.fail("profile", "%s%s", strings.TrimPrefix(err.Error(), "profile: "), meant)
 }
 
-// resolve counts a relative path from the configuration's directory.
+// resolve makes a relative path start at the configuration's directory.
 func (r *reader) resolve(path string) string {
 	if path == "" || filepath.IsAbs(path) {
 		return path
@@ -543,8 +543,8 @@ func (r *reader) unknown() {
 	}
 }
 
-// noSuch reports a section or key that does not exist, and what it is called now or which may be meant. A key under an old name
-// is not reported as missing too.
+// noSuch reports a section or key that does not exist, with its present name or the likely one. A key under an old name is not
+// reported as missing too.
 func (r *reader) noSuch(line int, what, path, name string, candidates []string) {
 	if now, old := oldNames[path]; old {
 		r.fail(line, path, "there is no such %s since version 0.2: it is %s now", what, now)

@@ -147,7 +147,7 @@ func TestLoadOptional(t *testing.T) {
 	}
 }
 
-// Sections may also be written inline: it is one format.
+// Sections may also be written inline: the meaning is the same.
 func TestLoadInline(t *testing.T) {
 	c, err := Load(write(t, `node = { id = 2, name = "ship", data_dir = "/var/lib/aldis" }
 lan.tcp = "10.20.0.1:9701"
@@ -378,7 +378,7 @@ func TestHTTPListen(t *testing.T) {
 	}
 }
 
-// Whatever the file says, Load answers, and each mistake names the file.
+// Whatever the file says, Load returns, and each mistake names the file.
 func FuzzLoad(f *testing.F) {
 	f.Add(good)
 	f.Add("[node\nid = \"\"\"\n")
@@ -431,7 +431,7 @@ func TestWideFilterIsOdd(t *testing.T) {
 	}
 }
 
-// Who may give orders, and where.
+// Who may give orders, and over which sockets.
 func TestOrders(t *testing.T) {
 	text := strings.Replace(good, "[http]\n", "[control]\nsocket = \"orders.sock\"\ngroup = \"root\"\n[http]\nnames = \"ship.example, aldis\"\ntoken_file = \"orders.token\"\n", 1)
 	text = strings.Replace(text, "data_dir", "silent = true\ndata_dir", 1)
@@ -471,7 +471,7 @@ func TestOrders(t *testing.T) {
 	check.Contains(t, "warnings", strings.Join(c.Warnings(), "\n"), "its members cannot come to control.socket in node.data_dir")
 }
 
-// A command that gives an order reads where, whatever else the file says.
+// A command that gives an order reads the socket's path, whatever else the file says.
 func TestControlSocket(t *testing.T) {
 	for _, tt := range []struct{ text, want, says string }{
 		{good, "data/control.sock", ""},
@@ -492,7 +492,7 @@ func TestControlSocket(t *testing.T) {
 	}
 }
 
-// Files are all that Load reads: a gateway that has given up its rights reads nothing else.
+// Files lists every file that Load reads: a gateway that has given up its rights can read no others.
 func TestFiles(t *testing.T) {
 	at := netip.MustParseAddrPort("127.0.0.1:1")
 	for what, c := range map[string]*Config{
@@ -504,7 +504,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// A directory in which others can write is named, beside a key whose mode is right: they can put another one in its place.
+// A directory in which others can write is reported even if the mode of the key is right: they can replace the key.
 func TestKeyInADirectoryOfOthers(t *testing.T) {
 	dir := t.TempDir()
 	for mode, want := range map[os.FileMode]bool{0o755: false, 0o775: true, 0o757: true, 0o777 | os.ModeSticky: false} {

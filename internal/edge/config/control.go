@@ -15,7 +15,7 @@ import (
 // Control is where orders come in: a unix socket.
 type Control struct {
 	Socket string
-	Group  string // whose members may give orders; "": nobody but root and the gateway's own user
+	Group  string // its members may give orders; "": only root and the gateway's own user may
 	GID    int    // of Group; -1: none
 }
 
@@ -24,7 +24,7 @@ const (
 	maxSocket     = 107            // octets of a unix socket's path
 )
 
-// readOrders reads who may give orders, and where.
+// readOrders reads who may give orders, on the socket and over HTTP.
 func (r *reader) readOrders() {
 	c, h := &r.cfg.Control, &r.cfg.HTTP
 	s := r.fill("control")
@@ -38,7 +38,7 @@ func (r *reader) readOrders() {
 		if err != nil {
 			s.fail("group", "%q is no group of this machine", c.Group)
 		} else {
-			c.GID, _ = strconv.Atoi(g.Gid) // a number, says the package
+			c.GID, _ = strconv.Atoi(g.Gid) // package user says that it is a number
 		}
 	}
 	http := r.fill("http")
@@ -61,14 +61,15 @@ func (r *reader) checkSocket(s section) {
 	}
 }
 
-// asked reads what a command asks of a configuration: the rest may be none of the asker's business, the key above all.
+// asked reads the part of a configuration that a command needs: the asker may not be allowed to read the rest, above all the
+// key.
 func asked(file string, read func(r *reader)) (*Config, error) {
 	data, err := readSmall(file)
 	if err != nil {
 		return &Config{}, &profile.FieldError{File: file, Problem: readProblem(err)}
 	}
 	r := newReader(file)
-	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check tells the rest
+	r.tree = parse(data, func(int, string, string, ...any) {}) // gateway check reports the rest
 	read(r)
 	if len(r.faults) > 0 {
 		return r.cfg, r.faults[0]
@@ -82,7 +83,7 @@ func ReadNode(file string) (Node, error) {
 	return c.Node, err
 }
 
-// HTTPListen reads only where the gateway of a configuration answers.
+// HTTPListen reads only http.listen of a configuration.
 func HTTPListen(file string) (netip.AddrPort, error) {
 	c, err := asked(file, func(r *reader) {
 		if s := r.fill("http", "listen"); !s.has("listen") {
@@ -123,7 +124,7 @@ func LinkProfile(file, link string) (name string, err error) {
 	return "", fmt.Errorf("%s has no [[link]] with the name %q", file, link)
 }
 
-// ControlSocket reads only where the gateway of a configuration takes orders.
+// ControlSocket reads only the path of the socket on which the gateway of a configuration takes orders.
 func ControlSocket(file string) (string, error) {
 	c, err := asked(file, func(r *reader) {
 		s := r.fill("control", "socket")
@@ -135,7 +136,7 @@ func ControlSocket(file string) (string, error) {
 	return c.Control.Socket, err
 }
 
-// ModemSocket reads only where the modem of a [[link]] may speak; name "": of the only one that has such a socket.
+// ModemSocket reads only the modem's socket of a [[link]]; name "": of the only link that has one.
 func ModemSocket(file, name string) (string, error) {
 	var found []string
 	links, err := linksAsked(file, "name", "modem")
@@ -155,8 +156,8 @@ func ModemSocket(file, name string) (string, error) {
 	return found[0], nil
 }
 
-// Secrets are the files that hold keys, those in the directories of certificates too, and the data directory,
-// as a configuration names them. It may have mistakes otherwise.
+// Secrets are the files with keys that a configuration names, those in the directories of certificates too, and the data
+// directory. The configuration may have mistakes elsewhere.
 func Secrets(file string) (keys []string, dataDir string, err error) {
 	c, err := asked(file, func(r *reader) {
 		r.fill("link", "key_file", "node_key")
@@ -180,12 +181,12 @@ func Secrets(file string) (keys []string, dataDir string, err error) {
 	return keys, c.Node.DataDir, err
 }
 
-// Traces is where OpenTelemetry traces of messages go.
+// Traces says where the gateway sends OpenTelemetry traces of messages.
 type Traces struct {
 	OTLP string // URL of a collector; "": nowhere
 }
 
-// collector is the whole URL of a collector, named by address: a name would have to be asked for while the link is all there is.
+// collector is the whole URL of a collector, given by address: a name would need a DNS query, perhaps over the link.
 func collector(at string) (string, error) {
 	u, err := url.Parse(at)
 	if err == nil {

@@ -7,13 +7,13 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// Corpus is what the network teaches its gateways; File "": nothing beside what is built in.
+// Corpus is the compression corpus that all gateways of the network share; File "": they have only the built-in one.
 type Corpus struct {
 	File string
 	*compact.CorpusFile
-	// From are the peers that may send a corpus: it is used from the next start on, without a word of the operator.
+	// From are the peers that may send a corpus: the next start uses it without asking the operator.
 	From []uint16
-	// Refuse says that no corpus sent by a peer is kept.
+	// Refuse says that no corpus from a peer is kept.
 	Refuse bool
 }
 

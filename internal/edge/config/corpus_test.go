@@ -10,7 +10,7 @@ import (
 	"aldis/internal/link/compact"
 )
 
-// A corpus is read with the configuration, is one of its files, and counts from the next start.
+// A corpus is read with the configuration, is one of its files, and is used from the next start on.
 func TestCorpus(t *testing.T) {
 	file := write(t, good+"[[compact.rule]]\ntype = \"a/b\"\neffort = \"none\"\n[compact]\ncorpus = \"net.corpus\"\n")
 	corpus := filepath.Join(filepath.Dir(file), "net.corpus")
@@ -47,7 +47,7 @@ func TestCorpus(t *testing.T) {
 	check.True(t, "it needs a restart", changes[0].Restart)
 }
 
-// Peers whose corpus is accepted by itself are named as elsewhere.
+// Peers whose corpus is accepted without asking are named as elsewhere.
 func TestCorpusFrom(t *testing.T) {
 	file := write(t, good)
 	load := func(lines string) (*Config, error) {

@@ -10,8 +10,8 @@
 // # Files
 //
 // Read config.go first: it shows the configuration as a whole. schema.go has a line for each key: its name, how it is read,
-// where its value goes, and what it means. Reading, Changes, Text and the page come from these lines. A key gets another
-// name there, and a line in oldNames.
+// where its value goes, and what it means. Reading, Changes, Text and the page all use these lines. To rename a key, change its
+// line there and add one to oldNames.
 //
 //   - config.go: the configuration as a whole
 //   - schema.go: the sections and their keys
@@ -25,14 +25,14 @@
 //   - secret.go: the secret that encrypts the journal
 //   - control.go: who may give orders, where traces go, and the settings that commands for operators read
 //   - filter.go: rules for what may cross the link
-//   - message.go: rules for what goes first
+//   - message.go: rules for the precedence of messages
 //   - group.go: groups of gateways
-//   - fleet.go: what gateways tell the headquarters of themselves
+//   - fleet.go: reports of gateways to the headquarters
 //   - route.go: rules for the link that a message takes, and the octets of a day on a link
 //   - meet.go: rules that join JXTA pipes with TAK units and chats
 //   - xmpp.go: where the LAN's XMPP server is, and the domains of far sites
 //   - tak.go: where TAK devices connect, and the rules for their events
-//   - relay.go: which peers pass on what is for others
+//   - relay.go: which peers pass on messages for others
 //   - site.go: the second gateway of this site
 //   - corpus.go: the network's own corpus for compression
 //   - view.go: views of JXTA peers by group, site and link

@@ -14,7 +14,8 @@ import (
 
 var writePage = flag.Bool("write", false, "write the reference into docs/configure.md")
 
-// The reference in docs/configure.md is what the schema says: every section and key, default, bounds, and what a reload takes.
+// The reference in docs/configure.md agrees with the schema: every section and key, default, bounds, and the keys that a reload
+// applies.
 func TestPage(t *testing.T) {
 	const file = "../../../docs/configure.md"
 	const from = "<!-- Written by: go test ./internal/edge/config -run TestPage -args -write -->\n"
@@ -61,7 +62,7 @@ func reference() string {
 	return b.String() + "\n"
 }
 
-// written is a key: with its default where it has one that could stand in the file, or with the word that it is required.
+// written is a key, with its default if that could be written in the file, or with the word that it is required.
 func written(k key) string {
 	switch {
 	case k.must:
@@ -74,7 +75,7 @@ func written(k key) string {
 	return "`" + k.name + " = " + k.absent + "`"
 }
 
-// meaning is what a key is for, and its default and bounds unless they are said.
+// meaning is the purpose of a key, with its default and bounds unless the text has them.
 func meaning(k key) string {
 	text := k.doc
 	if strings.Contains(k.absent, " ") {

@@ -16,7 +16,7 @@ import (
 
 var errKind = errors.New("is an id of another kind")
 
-// maxFilters bounds the rules of a kind: each thing is held against all of them.
+// maxFilters bounds the rules of a kind: each item or message is compared with all of them.
 const maxFilters = 1000
 
 func filterPart(c *Config) part {
@@ -47,7 +47,7 @@ func filterKeys(f *filter.Rule) []key {
 	}
 }
 
-// readFilters reads what may cross the link. Rules with a mistake of their own are not held against the others.
+// readFilters reads the rules for what may cross the link. A rule with a mistake of its own is not compared with the others.
 func (r *reader) readFilters() {
 	var sections []section
 	readRules(r, "filter", filterKeys, func(s section, f *filter.Rule) {
@@ -60,10 +60,10 @@ func (r *reader) readFilters() {
 	}
 }
 
-// content is what the content of a message has to have.
+// content is a condition on the content of a message.
 func content(to *query.Condition) slot { return parsed(to, "%[2]q %[1]v", query.Parse) }
 
-// site finds a peer by its name or number.
+// site finds a peer by its name or id.
 func (r *reader) site(s section, key, text string) uint16 {
 	var names []string
 	for _, p := range r.cfg.Link.Peers {

@@ -8,7 +8,7 @@ import (
 // Fleet says whether this gateway reports its state to the headquarters once a period, and through which peers.
 type Fleet struct {
 	Period time.Duration // 0: it does not
-	To     []uint16      // the headquarters, and behind it peers that are nearer to it; none: this gateway is the headquarters
+	To     []uint16      // the headquarters, and after it peers that are nearer to it; none: this gateway is the headquarters
 }
 
 func fleetPart(c *Config) part {

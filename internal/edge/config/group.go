@@ -13,9 +13,9 @@ import (
 type Group struct {
 	Line int // of the configuration
 	Name string
-	Life time.Duration // of its messages for which no rule names one
-	Hops int           // gateways that may take one of them one after the other
-	Key  bool          // they are sealed for the members alone
+	Life time.Duration // of the group's messages for which no rule sets one
+	Hops int           // the most gateways that may take a message one after the other
+	Key  bool          // messages are sealed for the members alone
 }
 
 func groupPart(c *Config) part {
@@ -37,7 +37,7 @@ func groupName(name *string) slot {
 	return parsed(name, "%[2]q: %[1]v", func(text string) (string, error) { return text, entropy.CheckName(text) })
 }
 
-// checkGroup says what is wrong with a group behind others.
+// checkGroup reports a group that is there twice, or that lacks a roster.
 func (r *reader) checkGroup(s section, g *Group) {
 	if slices.ContainsFunc(r.cfg.Groups, func(other Group) bool { return other.Name == g.Name }) {
 		s.fail("name", "%q is there twice", g.Name)
@@ -58,7 +58,7 @@ func (c *Config) warnGroups(warn func(format string, args ...any)) {
 	}
 }
 
-// viewOfPeers is what other sites are told of peers.
+// viewOfPeers is one of the choices for how much other sites learn of JXTA peers.
 func viewOfPeers(view *string) slot {
 	k := parsed(view, "%[1]v", func(text string) (string, error) { _, err := jxtabridge.View(text).Parts(); return text, err }).usually("complete")
 	k.preset = func() { *view = "complete" }

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A gateway is in groups, and a rule sends messages to one; each mistake is one line.
+// A gateway is in groups, and a rule sends messages to one; each mistake is reported in one line.
 func TestGroups(t *testing.T) {
 	const group = "[[group]]\nname = \"fleet/ops\"\nlifetime = \"10m\"\nhops = 2\n"
 	for _, tt := range []struct{ name, text, want string }{

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/rules/query"
 )
 
-// mostMeets is how many rules there may be: each is looked at for each event.
+// mostMeets bounds the rules: each event is compared with all of them.
 const mostMeets = 64
 
 func meetPart(c *Config) part {
@@ -81,7 +81,7 @@ func meetKeys(m *interop.Rule) []key {
 	}
 }
 
-// readMeets reads what is the same in JXTA and TAK.
+// readMeets reads the rules that join JXTA, TAK and XMPP.
 func (r *reader) readMeets() (list []interop.Rule) {
 	list = readRules(r, "meet", meetKeys, checkMeet)
 	if len(list) == 0 {
@@ -102,12 +102,12 @@ func (r *reader) readMeets() (list []interop.Rule) {
 	return list
 }
 
-// template is read after the keys that words depends on.
+// template reads a text after the keys that decide which words it may use.
 func template(to *interop.Template, words func() []string) slot {
 	return parsed(to, "%[1]v", func(text string) (interop.Template, error) { return interop.ParseTemplate(text, words()) })
 }
 
-// writes are the words in the messages that JXTA peers are given.
+// writes are the words that a rule's messages to JXTA peers may use.
 func writes(m *interop.Rule) []string {
 	if m.Room != "" {
 		return interop.LineWords
@@ -115,7 +115,7 @@ func writes(m *interop.Rule) []string {
 	return interop.TrackWords
 }
 
-// checkMeet says which keys of a rule do not go together, or lack one.
+// checkMeet reports keys of a rule that do not go together, and keys that it lacks.
 func checkMeet(s section, m *interop.Rule) {
 	alone := m.MUC+m.Node != "" && !s.has("pipe") && m.Name == "" // without JXTA
 	if m.Node != "" && m.Room+m.MUC != "" {

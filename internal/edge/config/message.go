@@ -61,7 +61,7 @@ func (r *reader) readDelivery() {
 	}
 }
 
-// checkMessage says what is wrong with a rule behind others.
+// checkMessage reports mistakes of a rule as a whole.
 func (r *reader) checkMessage(s section, m *mark.Rule) {
 	if m.Most != 0 && m.Least > m.Most {
 		s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", m.Least, m.Most)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Nearest says which candidate was meant when got is at most two typing errors away from it, as "; is NAME meant?". It is
-// empty when none is so near: of a word of three letters two errors leave nothing, unless they have changed places.
+// Nearest suggests the candidate that is at most two typing errors away from got, as "; is NAME meant?". It is empty if none is
+// so near: two errors in a word of three letters leave nothing of it, unless the letters have changed places.
 func Nearest(got string, candidates []string) string {
 	best, dist := "", 3
 	for _, c := range candidates {
@@ -20,7 +20,7 @@ func Nearest(got string, candidates []string) string {
 	return fmt.Sprintf("; is %s meant?", best)
 }
 
-// sameLetters says that two words differ in the order of their octets alone.
+// sameLetters says that two words differ only in the order of their octets.
 func sameLetters(a, b string) bool {
 	x, y := []byte(a), []byte(b)
 	slices.Sort(x)

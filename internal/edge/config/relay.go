@@ -9,7 +9,7 @@ import (
 // relayName is the name of the bearer that consists of other gateways: a message rule may name it, and no [[link]] has it.
 const relayName = "relay"
 
-// Hops are the ids of the peers that pass on what is for another, in the order of its key via.
+// Hops are the ids of the peers that pass on messages to p, in the order of its key via.
 func (l *Link) Hops(p Peer) (ids []uint16) {
 	for _, name := range vias(p) {
 		if i := l.peerOf(name); i >= 0 {
@@ -30,7 +30,7 @@ func vias(p Peer) []string {
 	return list
 }
 
-// peerOf is the place of a peer by name or id; negative: there is none.
+// peerOf is the index of a peer in Peers, by name or id; negative: there is none.
 func (l *Link) peerOf(name string) int {
 	return slices.IndexFunc(l.Peers, func(p Peer) bool { return p.Name == name || fmt.Sprint(p.ID) == name })
 }
@@ -42,7 +42,7 @@ func (c *Config) called(id uint16) bool {
 	})
 }
 
-// checkRelays says what is wrong with via keys: nothing must go in a circle, as far as this configuration shows.
+// checkRelays reports mistakes in via keys: nothing may go in a circle, as far as this configuration shows.
 func (r *reader) checkRelays() {
 	l := &r.cfg.Link
 	for _, b := range r.cfg.Bearers() {

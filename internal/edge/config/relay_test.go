@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// via names peers that pass on what is for another; a name that makes no sense, and a circle, is one line each.
+// via names peers that pass on messages for another. A name that makes no sense is reported in one line, and so is a circle.
 func TestVia(t *testing.T) {
 	peers := func(keys ...string) string {
 		text := "\n[[link.peer]]\nid = 1\nname = \"hq\"\naddress = \"10.0.0.2:7142\"\n"
@@ -44,7 +44,7 @@ func TestVia(t *testing.T) {
 	}
 }
 
-// Two peers that are called on a later bearer are no circle, though each may go via the other.
+// Two peers that are called on a later bearer make no circle, although each may go via the other.
 func TestViaWithAddressOnALaterLink(t *testing.T) {
 	more := "[[link.peer]]\nid = 3\nname = \"ship3\"\nvia = \"ship4\"\n[[link.peer]]\nid = 4\nname = \"ship4\"\nvia = \"ship3\"\n"
 	first, second, _ := strings.Cut(twoLinks, "\n[[link]]\nname = \"hf\"")

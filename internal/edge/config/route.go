@@ -39,7 +39,7 @@ func routeKeys(m *route.Rule) []key {
 	}
 }
 
-// checkRoute says what is wrong with a rule behind others.
+// checkRoute reports mistakes of a rule as a whole.
 func (r *reader) checkRoute(s section, m *route.Rule) {
 	if m.Most != 0 && m.Least > m.Most {
 		s.fail("octets_min", "the rule can never match: nothing has at least %d and at most %d octets", m.Least, m.Most)
@@ -62,14 +62,14 @@ func (r *reader) checkRoute(s section, m *route.Rule) {
 	r.cfg.Routes = append(r.cfg.Routes, *m)
 }
 
-// reaches says whether one of some links, nil: all, has a peer.
+// reaches says whether one of these links has the peer; nil means all links.
 func (c *Config) reaches(links []string, peer uint16) bool {
 	return slices.ContainsFunc(c.Bearers(), func(l Link) bool {
 		return (links == nil || slices.Contains(links, l.Name)) && slices.ContainsFunc(l.Peers, func(p Peer) bool { return p.ID == peer })
 	})
 }
 
-// perDay reads the bound of a link: money is octets by their price.
+// perDay reads a link's bound of a day, and turns money into octets by their price.
 func (s section) perDay(l *Link) {
 	switch {
 	case l.Money > 0 && l.Octets > 0:

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A rule says which link a message takes, and a link what it may carry in a day.
+// A rule says which link a message takes, and a link how much it may carry in a day.
 func TestRoutes(t *testing.T) {
 	text := strings.Replace(twoLinks, "price = 0.5", "price = 0.5\nmoney_per_day = 25", 1) + `
 [[route]]
@@ -27,7 +27,7 @@ within = "10m"
 	check.True(t, "the second", c.Routes[1].Sites[0] == 1 && c.Routes[1].Links[0] == "hf" && c.Routes[1].Within.Minutes() == 10, c.Routes[1])
 }
 
-// Each mistake is one line.
+// Each mistake is reported in one line.
 func TestMistakesOfRoutes(t *testing.T) {
 	const other = "[[link.peer]]\nid = 3\nname = \"ship3\"\naddress = \"10.77.0.3:7142\"\n\n[[link]]\nname = \"hf\""
 	base := strings.Replace(twoLinks, "[[link]]\nname = \"hf\"", other, 1)

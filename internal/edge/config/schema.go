@@ -16,8 +16,8 @@ import (
 	"aldis/internal/rules/calendar"
 )
 
-// oldNames maps the names of sections and keys in earlier versions to those of today: "link.old": "link.new", "section": "other".
-// A rename needs the new name in the schema and one line here.
+// oldNames maps the names of sections and keys in earlier versions to the present ones: "link.old": "link.new", "section":
+// "other". A rename needs the new name in the schema and one line here.
 var oldNames = map[string]string{
 	"message.supersede":         "message.last_value",
 	"message.supersede_pattern": "message.last_value_pattern",
@@ -27,15 +27,15 @@ var oldNames = map[string]string{
 type part struct {
 	name  string
 	title string // for docs/configure.md
-	doc   string // likewise, before its keys
+	doc   string // text before its keys in docs/configure.md
 	keys  []key  // those of a [[section]] are bound to a value that nobody reads
 	rules any    // the slice of a [[section]]; nil: it is a [section]
-	most  int    // of a [[section]]
-	live  bool   // a reload applies other rules
+	most  int    // the most sections of a [[section]]
+	live  bool   // a reload applies changed rules
 }
 
-// schema lists every section and key in the order of docs/configure.md, bound to the values of c. filter.go, message.go, tak.go
-// and meet.go define parts of it.
+// schema lists every section and key in the order of docs/configure.md, bound to the values of c. Parts of it are in filter.go,
+// message.go, tak.go and meet.go.
 func schema(c *Config) []part {
 	return []part{
 		{name: "node", title: "this gateway", keys: nodeKeys(&c.Node)},

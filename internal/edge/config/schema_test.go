@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A key or section under an old name is one mistake, which says what it is called now: it is not missing too.
+// A key or section under an old name is one mistake, which gives its present name: it is not reported as missing too.
 func TestOldNames(t *testing.T) {
 	defer func(names map[string]string) { oldNames = names }(oldNames)
 	oldNames = map[string]string{"node.number": "node.id", "lan.peers_at_most": "lan.max_connections", "rule": "filter", "web": "http"}
@@ -26,7 +26,7 @@ func TestOldNames(t *testing.T) {
 	}, "\n"))
 }
 
-// Old names are none of today's, new names are; and a check that names a key names one of the schema.
+// Old names are not in the schema, new names are; and each key that a check names is in the schema.
 func TestNamesOfKeys(t *testing.T) {
 	names := map[string]bool{}
 	for _, p := range schema(&Config{}) {

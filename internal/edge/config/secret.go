@@ -8,13 +8,14 @@ import (
 	"aldis/internal/edge/keyfile"
 )
 
-// Secret says where the secret that seals the journal and the record of orders comes from. Nowhere: they are not sealed.
+// Secret says where the gateway gets the secret that seals the journal and the record of orders. The zero value: they are not
+// sealed.
 type Secret struct {
-	File string // that holds it; it may begin with Credentials
+	File string // file that holds it; the path may begin with Credentials
 	Ask  bool   // the operator types it at the start
 }
 
-// Set says that there is to be one.
+// Set says that a secret is configured.
 func (s Secret) Set() bool { return s.File != "" || s.Ask }
 
 // Credentials at the beginning of a path stands for the directory that systemd gives a unit with LoadCredential=.
@@ -29,7 +30,7 @@ func secretPath(to *string) slot {
 	})
 }
 
-// Path is where the file is; an error says that systemd has given none.
+// Path is the file's path; the error says that systemd has provided no directory of credentials.
 func (s Secret) Path() (string, error) {
 	rest, given := strings.CutPrefix(s.File, Credentials)
 	if !given {

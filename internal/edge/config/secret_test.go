@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A path in the directory that systemd gives is looked up when the secret is read.
+// A path in the directory that systemd provides is resolved when the secret is read.
 func TestSecretOfAUnit(t *testing.T) {
 	s := Secret{File: Credentials + "journal"}
 	t.Setenv("CREDENTIALS_DIRECTORY", "")
@@ -23,7 +23,7 @@ func TestSecretOfAUnit(t *testing.T) {
 	check.Equal(t, "the secret", string(got), "of the unit")
 }
 
-// Where the secret comes from stands in [node], and in one of two ways.
+// The source of the secret is configured in [node], in one of two ways.
 func TestSecretKeys(t *testing.T) {
 	file := write(t, good)
 	text, err := os.ReadFile(file)

@@ -9,12 +9,12 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// section reads the values of one table; of a table that is absent everything is.
+// section reads the values of one table; if the table is absent, so are all its values.
 type section struct {
 	r      *reader
 	t      *table
 	path   string
-	before int // mistakes that were found before its own
+	before int // mistakes that were found before this section's own
 }
 
 // wrong says whether the section has a mistake, or one of these keys has.
@@ -37,7 +37,7 @@ func (s section) has(key string) bool {
 	return ok
 }
 
-// line is where key stands, or else its section.
+// line is the line of key, or else that of its section.
 func (s section) line(key string) int {
 	if v, ok := s.get(key); ok {
 		return v.line
@@ -52,15 +52,15 @@ func (s section) fail(key, format string, args ...any) {
 	s.r.fail(s.line(key), s.path+"."+key, format, args...)
 }
 
-// missing reports that a required key is absent; what completes the sentence. It is silent where a line that is not TOML was
-// meant to set the key.
+// missing reports that a required key is absent; what completes the sentence. It is silent if a line that is not TOML was meant
+// to set the key.
 func (s section) missing(key, what string) {
 	if !s.r.tree.wanted(key) {
 		s.fail(key, "is missing%s", what)
 	}
 }
 
-// text is a string that is not empty; "" after a mistake or where it is absent.
+// text is a string that is not empty; "" if it is absent or wrong.
 func (s section) text(key string) string {
 	v, ok := s.get(key)
 	switch {

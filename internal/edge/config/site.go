@@ -19,7 +19,7 @@ func (s Site) On() bool { return s.Other.IsValid() }
 // Cluster is the members of a site of three machines and more. No Members: there are none.
 type Cluster struct {
 	Members []netip.AddrPort
-	Listen  netip.AddrPort // the member that this machine is; invalid: the one whose address it has
+	Listen  netip.AddrPort // the member that this machine is; invalid: the one with an address of this machine
 }
 
 // On says whether the site has three machines or more.

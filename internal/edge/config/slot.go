@@ -70,14 +70,14 @@ func (k slot) String() string {
 	return plain(k.value())
 }
 
-// derived is a value that the key above it determines, such as the key in a key file.
+// derived is a value that comes from the key above it, such as the key in a key file.
 func derived(to any) slot { return slot{to: to} }
 
 func text(to *string) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) { *to = s.text(key) }}
 }
 
-// path is a file or directory; a relative one counts from the configuration's directory.
+// path is a file or directory; a relative one starts at the configuration's directory.
 func path(to *string) slot {
 	return text(to).also(func(s section, _ string) { *to = s.r.resolve(*to) })
 }
@@ -102,13 +102,13 @@ func boolean(to *bool) slot {
 	}}
 }
 
-// whole is a number from least to most; absent after a mistake.
+// whole is a number from least to most; it is set to absent if it is missing or wrong.
 func whole[T int | int64 | uint16 | float64](to *T, absent T, least, most int64) slot {
 	k := slot{to: to, preset: func() { *to = absent }}
 	if absent != 0 {
 		k.absent = fmt.Sprint(absent)
 	}
-	if most < math.MaxInt32 { // beyond that the bound is no bound
+	if most < math.MaxInt32 { // a greater bound is not worth showing
 		k.bounds = fmt.Sprintf("%d–%d", least, most)
 	}
 	k.read = func(s section, key string) {
@@ -139,7 +139,7 @@ func amount(to *float64) slot {
 // id is the number of a node.
 func id(to *uint16) slot { return whole(to, 0, 1, 65535).required() }
 
-// duration is "0s" or a time from least to most; absent after a mistake.
+// duration is "0s" or a time from least to most; it is set to absent if it is missing or wrong.
 func duration(to *time.Duration, absent, least, most time.Duration) slot {
 	k := slot{to: to, quoted: true, preset: func() { *to = absent }, bounds: brief(least) + "–" + brief(most)}
 	k.show = func() string { return brief(*to) }
@@ -192,7 +192,7 @@ func address(to *netip.AddrPort) slot {
 	}}
 }
 
-// reached is an address that others dial; why has a place for what it must not be.
+// reached is an address that others dial; why has a placeholder for what it must not be.
 func reached(to *netip.AddrPort, why string) slot {
 	return address(to).also(func(s section, key string) {
 		if to.IsValid() && to.Addr().IsUnspecified() {
@@ -215,12 +215,12 @@ func multicast(to *netip.AddrPort, absent netip.AddrPort) slot {
 	return k
 }
 
-// word is one of several.
+// word is one of several words.
 func word(to *string, absent string, words ...string) slot {
 	return choice(to, absent, words, words...)
 }
 
-// choice is one of the words, each of which stands for the value at its place; absent is a word, or "" for the zero value.
+// choice is one of the words, and sets the value at the same index; absent is a word, or "" for the zero value.
 func choice[T comparable](to *T, absent string, words []string, values ...T) slot {
 	k := pick(absent, words, func(word string) {
 		if i := slices.Index(words, word); i >= 0 {
@@ -236,7 +236,7 @@ func choice[T comparable](to *T, absent string, words []string, values ...T) slo
 	return k
 }
 
-// pick gives set one of the words, or absent.
+// pick passes one of the words, or absent, to set.
 func pick(absent string, words []string, set func(string)) slot {
 	all := strings.Join(words, `", "`)
 	k := slot{quoted: true, absent: absent, bounds: "`" + strings.Join(words, "`, `") + "`", lack: `: one of "` + all + `"`}
@@ -252,7 +252,7 @@ func pick(absent string, words []string, set func(string)) slot {
 	return k
 }
 
-// list is texts with commas between them, each of which add takes. TOML's own form of a list is as good.
+// list is texts with commas between them; add takes each. A TOML array of strings is also accepted.
 func list(to any, add func(s section, key, text string)) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) {
 		if v, _ := s.get(key); v.kind == unstable.Array {
@@ -273,7 +273,7 @@ func list(to any, add func(s section, key, text string)) slot {
 	}}
 }
 
-// parsed is a text that parse makes a value of. format is that of a mistake: of its error and, after it, the text.
+// parsed is a text that parse turns into a value. format is the message for a mistake: it gets parse's error and then the text.
 func parsed[T any](to *T, format string, parse func(string) (T, error)) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) {
 		text := s.text(key)
@@ -289,7 +289,7 @@ func parsed[T any](to *T, format string, parse func(string) (T, error)) slot {
 	}}
 }
 
-// far is the number of a peer, given by its name or number.
+// far is the id of a peer, given by name or id.
 func far(to *uint16) slot {
 	return slot{to: to, quoted: true, read: func(s section, key string) {
 		if text := s.text(key); text != "" {

@@ -14,29 +14,29 @@ import (
 	"aldis/internal/site"
 )
 
-// TAK is where TAK devices and their server are; all addresses zero: the gateway has no such adapter.
+// TAK is where TAK devices connect and where their server is; all addresses zero: the gateway has no TAK adapter.
 type TAK struct {
 	Listen     netip.AddrPort // streams over TCP; zero: none
 	TLS        netip.AddrPort // streams over TLS, of clients with a certificate; zero: none
 	Keys       string         // directory of certificates for TLS
-	Server     netip.AddrPort // the LAN's own TAK server, of which the gateway is a client; zero: none
+	Server     netip.AddrPort // the LAN's own TAK server, whose client the gateway is; zero: none
 	ServerKeys string         // directory of certificates for TLS towards it; "": plain TCP
-	ServerName string         // in its certificate; "": any
-	Mesh       string         // IPv4 address of this machine, on whose interface the mesh is; "": it is no member
-	Events     netip.AddrPort // group of the mesh for all but chats
-	Chats      netip.AddrPort // group of the mesh for chats
-	Unicast    netip.AddrPort // where devices of the mesh send messages for one unit alone; zero: nowhere
+	ServerName string         // that its certificate must have; "": any
+	Mesh       string         // IPv4 address of this machine on the mesh's interface; "": the gateway is not on the mesh
+	Events     netip.AddrPort // multicast group of the mesh for all events but chats
+	Chats      netip.AddrPort // multicast group of the mesh for chats
+	Unicast    netip.AddrPort // where devices of the mesh send messages to one unit alone; zero: nowhere
 	Files      TAKFiles       // data packages
 	Conns      int            // of all devices together
-	Units      int            // that this site may have
-	Bound      int            // metres that a unit's far picture may be wrong by
-	Age        time.Duration  // a site that has units speaks at least so often; 0: as the link asks for
-	Gather     time.Duration  // an event that is due waits so long for others; 0: likewise
-	Gap        time.Duration  // between two batches on a radio net; 0: likewise
-	Cadence    time.Duration  // between two events of a far unit that moves
-	Wants      []rule.Want    // of this site; empty: everything
+	Units      int            // the most units that this site may have
+	Bound      int            // metres by which a unit's position at far sites may be wrong
+	Age        time.Duration  // the longest time between two batches of a site that has units; 0: the link decides
+	Gather     time.Duration  // how long an event that is due waits for others; 0: the link decides
+	Gap        time.Duration  // between two batches on a radio net; 0: the link decides
+	Cadence    time.Duration  // between two events of a moving far unit
+	Wants      []rule.Want    // events that this site wants; empty: all
 	Rules      []rule.Rule
-	Meets      []interop.Rule // what is the same in JXTA and TAK
+	Meets      []interop.Rule // rules that join JXTA, TAK and XMPP
 }
 
 // On says whether the gateway has this adapter.
@@ -46,16 +46,16 @@ func (t TAK) On() bool {
 
 // TAKFiles is where devices of the LAN find data packages, and how many of them are kept.
 type TAKFiles struct {
-	Listen   netip.AddrPort // over HTTP; zero: not so
-	TLS      netip.AddrPort // over TLS, for devices with a certificate; zero: not so
-	MostFile int            // octets of one
+	Listen   netip.AddrPort // over HTTP; zero: not served
+	TLS      netip.AddrPort // over TLS, for devices with a certificate; zero: not served
+	MostFile int            // octets of one package
 	Most     int            // octets of all
-	Crossing int            // octets of one that crosses the link
+	Crossing int            // octets of one package that crosses the link
 	Life     time.Duration
-	Bring    []rule.Bring // what comes of far sites without being asked for
+	Bring    []rule.Bring // files of far sites that come without being asked for
 }
 
-// URL is under which devices reach the files; "": they are not served.
+// URL is the address at which devices reach the files; "": they are not served.
 func (f TAKFiles) URL() string {
 	switch {
 	case f.Listen.IsValid():
@@ -66,7 +66,7 @@ func (f TAKFiles) URL() string {
 	return ""
 }
 
-// Groups and port of the mesh where TAK devices are unless told otherwise.
+// Default groups and port of the mesh of TAK devices.
 var (
 	meshEvents = netip.MustParseAddrPort("239.2.3.1:6969")
 	meshChats  = netip.MustParseAddrPort("224.10.10.1:17012")
@@ -111,7 +111,7 @@ func takPart(c *Config) part {
 
 const filesWhere = "must be an address that devices reach, like \"10.20.0.1:8080\": offers of far files name it, and %s is none"
 
-// unicast is where devices of the mesh send messages for one unit alone: at the mesh's address unless told otherwise.
+// unicast is where devices of the mesh send messages to one unit alone. The default is at the mesh's address.
 func unicast(to *netip.AddrPort) slot {
 	k := address(to)
 	read := k.read
@@ -170,7 +170,7 @@ func takBringPart(c *Config) part {
 		rules: c.TAK.Files.Bring, most: rule.MostBrings, doc: "One match is enough."}
 }
 
-// takBringKeys are of files of far sites that come without being asked for.
+// takBringKeys are the keys of a rule about files of far sites that come without being asked for.
 func takBringKeys(b *rule.Bring) []key {
 	return []key{
 		{"site", far(&b.Site), ""}, {"callsign", text(&b.Callsign), ""},
@@ -249,12 +249,12 @@ func (r *reader) readTAK() {
 	t.Rules = readRules(r, "tak.rule", takRuleKeys, nil)
 }
 
-// checkTAKKeys says what is wrong with the directories of certificates.
+// checkTAKKeys reports mistakes in the directories of certificates.
 func (r *reader) checkTAKKeys(s section) {
 	t := &r.cfg.TAK
 	over := t.TLS.IsValid() || t.Files.TLS.IsValid()
 	if !over {
-		// then nothing needs tls_keys
+		// then no listener needs tls_keys
 	} else if !s.has("tls_keys") {
 		s.missing("tls_keys", "")
 	} else if _, err := keyfile.ServerTLS(t.Keys); err != nil && t.Keys != "" {
@@ -274,10 +274,10 @@ func (r *reader) checkTAKKeys(s section) {
 	}
 }
 
-// ServerTLS is what the server of TLS is made of.
+// ServerTLS is the configuration of the TLS server for devices.
 func (t TAK) ServerTLS() (*tls.Config, error) { return keyfile.ServerTLS(t.Keys) }
 
-// ClientTLS is what the client of the LAN's own server is made of; nil: it speaks plain TCP.
+// ClientTLS is the configuration for TLS to the LAN's own server; nil: plain TCP.
 func (t TAK) ClientTLS() (*tls.Config, error) {
 	if t.ServerKeys == "" {
 		return nil, nil
@@ -285,7 +285,7 @@ func (t TAK) ClientTLS() (*tls.Config, error) {
 	return keyfile.ClientTLS(t.ServerKeys, t.ServerName)
 }
 
-// takType is a type of CoT, which fits those below it too.
+// takType is a CoT type; it matches the types below it too.
 func takType(to *string) slot {
 	return text(to).also(func(s section, key string) {
 		if strings.ContainsAny(*to, "* ") {
@@ -294,7 +294,7 @@ func takType(to *string) slot {
 	})
 }
 
-// affiliation is letters of types of units.
+// affiliation is one or more affiliation letters of unit types.
 func affiliation(to *string) slot {
 	return text(to).also(func(s section, key string) {
 		if strings.Trim(*to, "fhnupasjk") != "" {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// [tak] is read with its rules, and each mistake in it is told by its key.
+// [tak] is read with its rules, and each mistake in it is reported with its key.
 func TestTAK(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "net.key"), []byte("aldis net key 1\n"+strings.Repeat("AQID", 10)+"AQI=\n"), 0o600); err != nil {

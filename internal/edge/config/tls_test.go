@@ -31,8 +31,8 @@ id = 1
 address = "198.51.100.7:443"
 `
 
-// A [[link]] over TLS needs no address of its own; it listens to a socket over TCP, which may be inherited. A modem's socket is found
-// without the keys.
+// A [[link]] over TLS needs no address of its own. It listens on a TCP socket, which may be inherited. A modem's socket is found
+// without reading the keys.
 func TestALinkOverTLS(t *testing.T) {
 	c, err := withLinks(t, tlsLink)
 	check.NoError(check.Fatal(t), err)

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A collector is named by address; anything else is a mistake with its line.
+// A collector is named by address; anything else is a mistake, reported with its line.
 func TestTraces(t *testing.T) {
 	for text, want := range map[string]string{
 		"http://127.0.0.1:4318":           "http://127.0.0.1:4318/v1/traces",

@@ -10,15 +10,15 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// maxSyntax bounds how many broken lines are reported: after so many the file is something else.
+// maxSyntax bounds how many broken lines are reported: a file with so many is no configuration.
 const maxSyntax = 20
 
-// value is what stands behind one key.
+// value is the value of one key.
 type value struct {
 	line int
 	kind unstable.Kind
-	text string   // strings unescaped, everything else as written
-	list []string // of an array of texts alone
+	text string   // strings unescaped, other values as written
+	list []string // of an array of strings
 }
 
 // table is one section, or one of an array of sections.
@@ -31,11 +31,11 @@ type table struct {
 
 // tree is a file as sections with positions.
 type tree struct {
-	tables map[string]*table   // [section]; "" holds what stands before the first
+	tables map[string]*table   // [section]; "" holds the keys before the first section
 	arrays map[string][]*table // [[section]]
-	links  []*linkTables       // [[link]] behind the first, which is the [link] of tables
+	links  []*linkTables       // each [[link]] behind the first; the first is in tables as [link]
 	order  []*table
-	slips  []string // what stands before "=" on lines that are no TOML; "" is a line without one, perhaps of a section
+	slips  []string // the text before "=" on lines that are not TOML; "" is a line without "=", perhaps a section's
 }
 
 // linkTables is a [[link]] and its peers.
@@ -54,12 +54,12 @@ func (t *tree) link(line int) *table {
 	return s
 }
 
-// wanted says that a broken line may have been meant to set a key: it names it, or was to begin a section.
+// wanted says that a broken line may have been meant to set key: the line names it, or may have been meant to begin a section.
 func (t *tree) wanted(key string) bool {
 	return slices.Contains(t.slips, key) || slices.Contains(t.slips, "")
 }
 
-// parse reads data. A line that is no TOML is reported and taken as empty, so that the rest can be judged too.
+// parse reads data. A line that is not TOML is reported and treated as empty, so that the rest can be checked too.
 func parse(data []byte, fail func(line int, key, format string, args ...any)) *tree {
 	data = bytes.Clone(data)
 	var broken int
@@ -82,7 +82,7 @@ func parse(data []byte, fail func(line int, key, format string, args ...any)) *t
 	return t
 }
 
-// slipOf is the key that a line was meant to set, "" if it was not.
+// slipOf is the key that a broken line was meant to set, or "".
 func slipOf(data []byte, line int) string {
 	lines := bytes.SplitN(data, []byte("\n"), line+1)
 	if line > len(lines) {
@@ -95,7 +95,7 @@ func slipOf(data []byte, line int) string {
 	return string(bytes.TrimSpace(key))
 }
 
-// blank empties a line, counted from 1, keeping the number of lines; false when there was nothing in it.
+// blank empties a line, counted from 1, and keeps the number of lines; false: it was empty already.
 func blank(data []byte, line int) bool {
 	for n := 1; ; n++ {
 		end := bytes.IndexByte(data, '\n')
@@ -116,7 +116,7 @@ func blank(data []byte, line int) bool {
 	}
 }
 
-// parseOnce goes through data up to the first line that is no TOML. fail hears of keys and sections written twice.
+// parseOnce reads data up to the first line that is not TOML. It calls fail for keys and sections written twice.
 func parseOnce(data []byte, fail func(line int, key, format string, args ...any)) (*tree, int, error) {
 	if fail == nil {
 		fail = func(int, string, string, ...any) {}

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// Trust is the keys of single nodes: this one's, and a roster with everybody's that an authority has signed.
+// Trust is the keys of single nodes: this node's own, and a roster of everybody's that an authority has signed.
 type Trust struct {
 	RosterFile, NodeKeyFile string
 	Roster                  *roster.Roster
@@ -17,10 +17,10 @@ type Trust struct {
 	Authority               seal.PublicKey
 }
 
-// On says that each node has its own key; else all share Link.Key.
+// On says that each node has its own key; otherwise all share Link.Key.
 func (t *Trust) On() bool { return t.Roster != nil }
 
-// Enrolled are the other nodes of which the roster says on which bearers they are: they need no [[link.peer]].
+// Enrolled are the other nodes whose bearers the roster names: they need no [[link.peer]].
 func (l *Link) Enrolled() (list []roster.Node) {
 	if !l.Trust.On() {
 		return nil
@@ -33,10 +33,10 @@ func (l *Link) Enrolled() (list []roster.Node) {
 	return list
 }
 
-// trustKeys go together, in the place of key_file.
+// trustKeys go together and replace key_file.
 var trustKeys = []string{"roster", "node_key", "authority"}
 
-// readKeys reads the network's key, or roster and node's key, from the files of [link].
+// readKeys reads either the network's key, or the roster and the node's own key, from the files that [link] names.
 func (r *reader) readKeys(link section) {
 	l := &r.cfg.Link
 	i := slices.IndexFunc(trustKeys, link.has)
@@ -48,7 +48,7 @@ func (r *reader) readKeys(link section) {
 		if l.Key, err = keyfile.LoadKey(l.KeyFile); err != nil {
 			link.fail("key_file", "%v", err)
 		}
-	case i < 0: // said already
+	case i < 0: // reported already
 	case link.has("key_file"):
 		link.fail("key_file", "goes not with %s: either all share a key, or each node has its own; leave out one of both", trustKeys[i])
 	default:
@@ -69,7 +69,7 @@ func (r *reader) readTrust(link section, t *Trust) {
 		link.fail("node_key", "%v", err)
 	}
 	if t.Authority == (seal.PublicKey{}) {
-		return // said already
+		return // reported already
 	}
 	list, err := keyfile.LoadRoster(t.RosterFile)
 	if err == nil {
@@ -87,12 +87,12 @@ func (r *reader) readTrust(link section, t *Trust) {
 	}
 }
 
-// checkOwn says what is wrong with this node's line of the roster.
+// checkOwn reports mistakes in this node's line of the roster.
 func (r *reader) checkOwn(link section, t *Trust) {
 	id := r.cfg.Node.ID
 	n, ok := t.Roster.Node(id)
 	switch {
-	case id == 0: // said already
+	case id == 0: // reported already
 	case !ok:
 		link.fail("roster", "%s does not name this node, %d: have the authority add it: gateway keys roster add --node '%d,NAME,%s'",
 			t.RosterFile, id, id, roster.NodePublic(t.Own.Public()))
@@ -106,7 +106,7 @@ func (r *reader) checkOwn(link section, t *Trust) {
 	}
 }
 
-// checkMember says what is wrong with a peer that a roster should name. A peer without a name gets that of the roster.
+// checkMember reports a peer that the roster does not have. A peer without a name gets that of the roster.
 func (r *reader) checkMember(s section, p *Peer) {
 	t := &r.cfg.Link.Trust
 	if !t.On() || p.ID == 0 {

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/jxtabridge"
 )
 
-// View is a rule about what is told of JXTA peers.
+// View is a rule about what other sites learn of JXTA peers.
 type View struct {
 	Line int // of the configuration
 	jxtabridge.ViewRule
@@ -31,7 +31,7 @@ func viewKeys(v *View) []key {
 	}
 }
 
-// checkView says what is wrong with a rule behind others.
+// checkView reports mistakes of a rule as a whole.
 func (r *reader) checkView(s section, v *View) {
 	if v.Bearer != "" && !slices.ContainsFunc(r.cfg.Bearers(), func(l Link) bool { return l.Name == v.Bearer }) {
 		s.fail("link", "no [[link]] has the name %q", v.Bearer)
@@ -42,7 +42,7 @@ func (r *reader) checkView(s section, v *View) {
 	r.cfg.Views = append(r.cfg.Views, *v)
 }
 
-// ViewRules are the rules as the JXTA side takes them.
+// ViewRules are the rules in the form that the JXTA adapter takes.
 func (c *Config) ViewRules() (list []jxtabridge.ViewRule) {
 	for _, v := range c.Views {
 		list = append(list, v.ViewRule)

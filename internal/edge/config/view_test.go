@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Rules about views name groups, sites and links that there are; each mistake is one line.
+// Rules about views name existing groups, sites and links; each mistake is reported in one line.
 func TestViews(t *testing.T) {
 	const rule = "[[view]]\ngroup = \"net\"\nlink = \"hf\"\nview = \"ring+count\"\n"
 	for _, tt := range []struct{ name, text, want string }{

@@ -16,20 +16,21 @@ import (
 	"aldis/internal/site"
 )
 
-// XMPP is the XMPP server of the LAN, or where the gateway is the server, and which domains far sites have; without either the gateway has no such
-// adapter.
+// XMPP says where the XMPP server of the LAN is, or where the gateway serves clients itself, and which domains far sites have. The zero
+// value: the gateway has no XMPP adapter.
 type XMPP struct {
 	Server netip.AddrPort
-	// Where the gateway takes connections of the LAN's server as the servers of far domains, and calls it; zero: not so.
+	// Addresses for server-to-server connections: at S2S the LAN's server calls the gateway, which acts as the servers of far
+	// domains; at S2SServer the gateway calls the LAN's server; zero: not used.
 	S2S, S2SServer netip.AddrPort
-	S2SKeys        string // directory of the certificate of these domains, and of the authority that has signed that of the LAN's server
-	// Without a handshake (XEP-0361): one of S2S and S2SServer may be zero, S2SKeys may be "". S2SFrom are the addresses from which the
-	// server may call; none: it proves itself by its certificate alone.
+	S2SKeys        string // directory with the certificate of the far domains, and that of the authority that has signed the certificate of the LAN's server
+	// S2SZero says that the servers connect without a handshake (XEP-0361): one of S2S and S2SServer may be zero, S2SKeys may be "".
+	// S2SFrom are the addresses from which the server may call; none: only its certificate proves who it is.
 	S2SZero bool
 	S2SFrom []netip.Addr
-	// Where the gateway serves clients itself, because the LAN has no server; zero: not so.
+	// Addresses at which the gateway serves clients itself, because the LAN has no server; zero: not served.
 	Listen, TLS, WebSocket netip.AddrPort
-	Keys                   string // directory of the certificate for these
+	Keys                   string // directory of the certificate for clients
 	UsersFile              string
 
 	SecretFile string
@@ -37,17 +38,18 @@ type XMPP struct {
 	Domain     string        // of the users here
 	Rooms      string        // of the room service here; "": it has none
 	PubSub     string        // of the publish-subscribe service here; "": it has none
-	Nodes      string        // of the one that the gateway is for clients here; "": it is none
+	Nodes      string        // of the publish-subscribe service that the gateway itself offers clients here; "": none
 	Life       time.Duration // of a message
-	Drawn      time.Duration // a link is down so long before far users are shown as extended away
-	Gone       time.Duration // and before they are shown as not there
-	Occupants  int           // of a room that others are told of, whether they speak or not
+	Drawn      time.Duration // how long a link is down before far users are shown as extended away
+	Gone       time.Duration // how long before they are shown as not there
+	Occupants  int           // occupants of a room that far sites learn of, whether they speak or not
 	Files      XMPPFiles
 	Sites      []XMPPSite
 	Rules      []rule.Rule
 }
 
-// XMPPFiles is where clients of the LAN give and get files (XEP-0363), and how many of them are kept. Zero sizes: nothing of that kind.
+// XMPPFiles is where clients of the LAN upload and fetch files (XEP-0363), and how many are kept. A zero size: files of that kind are
+// not served.
 type XMPPFiles struct {
 	Upload   string         // domain of the upload service; "": there is none
 	Listen   netip.AddrPort // over HTTP
@@ -59,7 +61,7 @@ type XMPPFiles struct {
 	Life     time.Duration
 }
 
-// URL is under which clients reach the files; "": they are not served.
+// URL is the address at which clients reach the files; "": they are not served.
 func (f XMPPFiles) URL() string {
 	switch {
 	case f.At != "":
@@ -88,7 +90,8 @@ func (x XMPP) Peers() bool { return x.S2S.IsValid() || x.S2SZero }
 // Own says whether the gateway serves clients itself.
 func (x XMPP) Own() bool { return x.Listen.IsValid() || x.TLS.IsValid() || x.WebSocket.IsValid() }
 
-// PeerTLS is what the gateway shows the LAN's server, and what that must show; nil: they speak without TLS.
+// PeerTLS is the configuration for TLS with the LAN's server: the gateway's certificate, and the authority that the server's
+// must have; nil: they speak without TLS.
 func (x XMPP) PeerTLS() (*tls.Config, error) {
 	if x.S2SKeys == "" {
 		return nil, nil
@@ -96,15 +99,15 @@ func (x XMPP) PeerTLS() (*tls.Config, error) {
 	return keyfile.PeerTLS(x.S2SKeys)
 }
 
-// Services are the domains of the LAN's server beside that of its users.
+// Services are the domains of the LAN's server, besides that of its users.
 func (x XMPP) Services() []string {
 	return slices.DeleteFunc([]string{x.Rooms, x.PubSub}, func(domain string) bool { return domain == "" })
 }
 
-// ServerTLS is what the gateway shows its clients.
+// ServerTLS is the configuration of the TLS server for clients.
 func (x XMPP) ServerTLS() (*tls.Config, error) { return keyfile.PairTLS(x.Keys) }
 
-// Accounts are the users whom the gateway serves itself; nil: it serves none.
+// Accounts are the users that the gateway serves itself; nil: it serves none.
 func (x XMPP) Accounts() (server.Accounts, error) {
 	if !x.Own() {
 		return nil, nil
@@ -153,7 +156,7 @@ func xmppPart(c *Config) part {
 	}, doc: "The gateway is a component of the server for the domain of each `[[xmpp.site]]`, or another server to it, or the server itself ([xmpp.md](xmpp.md)). `server`, `s2s`, `listen`, `tls` or `websocket` is required."}
 }
 
-// ofLink leaves a number, where the file does not say it, to the link: -1.
+// ofLink sets a number that the file does not set to -1: the link decides.
 func ofLink(k slot, to *int) slot {
 	k.preset = func() { *to = -1 }
 	return k
@@ -198,7 +201,7 @@ func xmppRuleKeys(x *rule.Rule) []key {
 	}
 }
 
-// domain is a domain of XMPP addresses.
+// domain is the domain part of XMPP addresses.
 func domain(to *string) slot {
 	return text(to).also(func(s section, key string) {
 		if *to == "" || len(*to) > 253 || *to != strings.ToLower(*to) || strings.ContainsAny(*to, "@/ \"'&<>") {
@@ -277,7 +280,7 @@ func (r *reader) readXMPP() {
 	}
 }
 
-// checkXMPPServer says what is wrong with where the server is, this LAN's or the gateway.
+// checkXMPPServer reports mistakes about the server, whether it is the LAN's or the gateway itself.
 func (r *reader) checkXMPPServer(s section) {
 	x := &r.cfg.XMPP
 	switch {
@@ -325,7 +328,7 @@ func (r *reader) checkXMPPServer(s section) {
 	}
 }
 
-// checkXMPPPeers says what is wrong with the way to the LAN's server where the gateway is another server to it.
+// checkXMPPPeers reports mistakes about the connection to the LAN's server where the gateway acts as another server.
 func (r *reader) checkXMPPPeers(s section) {
 	x := &r.cfg.XMPP
 	for _, key := range []string{"secret_file", "tls_keys", "users"} {
@@ -350,7 +353,7 @@ func (r *reader) checkXMPPPeers(s section) {
 	}
 }
 
-// checkXMPPZero says what is wrong with that way without a handshake.
+// checkXMPPZero reports mistakes about that connection without a handshake.
 func checkXMPPZero(s section, x *XMPP) {
 	if !x.S2S.IsValid() && !x.S2SServer.IsValid() && !s.wrong("s2s", "s2s_server") {
 		s.missing("s2s_server", " with s2s_zero, or s2s: where the server takes connections, or the gateway does")

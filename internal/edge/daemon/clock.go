@@ -7,30 +7,30 @@ import (
 )
 
 const (
-	// slew is the share of elapsed time by which the loop's time may run faster or slower: one in so many.
+	// slew is the share of elapsed time by which the loop's time may run faster or slower: one part in slew.
 	slew = 20
-	// jumpFrom is the least change of the wall clock against the monotonic one that is told.
+	// jumpFrom is the least change of the wall clock against the monotonic one that is reported.
 	jumpFrom = time.Second
 )
 
-// clock makes the loop's time of the machine's two clocks.
+// clock derives the loop's time from the machine's two clocks.
 type clock struct {
 	now   time.Time     // of the last read; never goes back
 	mono  time.Duration // at the last read
 	ahead time.Duration // wall clock less now, at the last read
 
-	began time.Duration // mono when it was made
+	began time.Duration // mono when the clock was made
 	moved bool          // the wall clock was set since
-	news  bool          // and the engine has not heard of that yet
-	set   time.Duration // by so much, in sum
+	news  bool          // and the engine has not received that news yet
+	set   time.Duration // the sum of all jumps
 }
 
 func newClock(mono time.Duration, wall time.Time) clock {
 	return clock{now: wall, mono: mono, began: mono}
 }
 
-// read brings c to the readings of the monotonic and of the wall clock. jump is by how much the wall clock was set
-// since the last read, 0 where it was not.
+// read brings c to the readings of the monotonic and the wall clock. jump is how far the wall clock was set since the last
+// read, 0 if it was not.
 func (c *clock) read(mono time.Duration, wall time.Time) (now time.Time, jump time.Duration) {
 	step := max(mono-c.mono, 0)
 	c.mono += step
@@ -46,7 +46,7 @@ func (c *clock) read(mono time.Duration, wall time.Time) (now time.Time, jump ti
 	return c.now, jump
 }
 
-// event is what the engine hears when only time has passed: nothing, or how far the clocks are apart.
+// event is the event for the engine when only time has passed: an empty one, or how far the clocks are apart.
 func (c *clock) event() api.Event {
 	if !c.moved {
 		return nil

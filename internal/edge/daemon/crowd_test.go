@@ -18,7 +18,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// resident is what the process has in memory, in octets, without the pages of files.
+// resident is the resident memory of the process, in octets, without the pages of files.
 func resident(tb testing.TB) (total, anonymous int) {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -45,7 +45,7 @@ func descriptors(tb testing.TB) int {
 	return len(list)
 }
 
-// gcPause is the longest stop of the world for the collector so far, as the upper end of its bucket, in seconds.
+// gcPause is the longest stop of the world for the collector so far, in seconds: the upper bound of its histogram bucket.
 func gcPause() float64 {
 	s := []metrics.Sample{{Name: "/sched/pauses/total/gc:seconds"}}
 	metrics.Read(s)
@@ -58,9 +58,8 @@ func gcPause() float64 {
 	return 0
 }
 
-// A thousand peers with leases and 100,000 advertisements of theirs: what the process takes (the load peers of the
-// test included), and how long the loop is not there for somebody who asks it, while questions, renewals and new
-// advertisements come.
+// A thousand peers with leases and 100,000 advertisements of theirs. It measures the memory of the process (including the load
+// peers of the test), and how long the loop is not available to a request, while queries, renewals and new advertisements come.
 func BenchmarkCrowd(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(50)) // as gateway run has it
 	r := newRig(b, "wire")
@@ -128,7 +127,7 @@ func BenchmarkCrowd(b *testing.B) {
 	b.ReportMetric(gcPause()*1e3, "ms-gc")
 }
 
-// drain reads and forgets what comes.
+// drain reads and drops incoming packages.
 func (p *loader) drain() {
 	r := p.r
 	go func() {
@@ -149,7 +148,7 @@ func (p *loader) renewal() []byte {
 	return p.body(service, param, docElement("Connect", jxta.AppendDocument(nil, adv.Node())))
 }
 
-// Peers that come, ask, are cut off in every way and come again leave no descriptor and no goroutine behind.
+// Peers that connect, ask, disconnect in every way and connect again leave no descriptor and no goroutine behind.
 func TestChurnLeavesNothingBehind(t *testing.T) {
 	r := newRig(t, "wire")
 	stay := r.peer()

@@ -28,12 +28,12 @@ const (
 	slowTurn   = time.Second
 )
 
-// Engine is gateway.Gateway.
+// Engine is the gateway's state machine, gateway.Gateway.
 type Engine interface {
 	Step(now time.Time, ev api.Event) api.Output
 }
 
-// Parts are what the loop drives. None of its functions may wait for anything but the disk.
+// Parts are the parts that the loop drives. Their functions may wait for the disk, and for nothing else.
 type Parts struct {
 	Engine Engine
 	// LAN carries out orders of the adapters.
@@ -41,12 +41,12 @@ type Parts struct {
 	Radio func([]api.Datagram)
 	Norm  func(api.NormCommand)
 	Hush  func(api.Hush)
-	// Handled tells the room of an adapter how long one of its events has taken; nil: nobody wants to know.
+	// Handled tells the LAN room of an adapter how long one of its events has taken; nil: nobody wants to know.
 	Handled func(ev api.LAN, took time.Duration)
-	// Gather hands over up to most datagrams that have come on the link and wait in the kernel, by PostAir; nil: there is no such
-	// thing.
+	// Gather hands over, through PostAir, at most this many datagrams of the link that wait in the kernel; nil: there is no such
+	// function.
 	Gather func(most int)
-	// Commit makes records durable, all or none; after an error the same may be tried again.
+	// Commit makes records durable, all or none; after an error the same records may be committed again.
 	Commit func([]api.Record) error
 }
 
@@ -62,21 +62,21 @@ type Daemon struct {
 	stopped chan struct{}
 	trouble atomic.Pointer[string]
 
-	// Below, only the goroutine of Run.
+	// The fields below belong to the goroutine of Run.
 	parts    Parts
 	readers  func() (mono time.Duration, wall time.Time)
 	clock    clock
 	deadline time.Time
-	aired    []heard // of this turn: they come before its events
-	closing  bool    // nothing but local peers is heard any more
-	unheard  int     // turns, one after the other, that left datagrams for the next
+	aired    []heard // datagrams of this turn: they come before its events
+	closing  bool    // only local peers are heard now
+	unheard  int     // successive turns that left datagrams for the next turn
 	events   []api.Event
 	outputs  []api.Output
 
 	waits    waiting
-	written  chan error // the result of the commit that is under way
+	written  chan error // the result of the commit in progress
 	failing  bool
-	told     []string      // what to do about it, as logged
+	told     []string      // remedies that were logged
 	failedAt time.Duration // monotonic
 	retryAt  time.Duration // monotonic
 }
@@ -98,16 +98,16 @@ func New(log *slog.Logger, reg prometheus.Registerer) *Daemon {
 	}
 }
 
-// PostLAN is for the LAN room of an adapter: what it returns hands over an event and waits for room. After the loop has ended
-// it does nothing.
+// PostLAN returns the function with which the LAN room of an adapter posts an event; it waits for room in the inbox. After the
+// loop has finished it does nothing.
 func (d *Daemon) PostLAN(adapter site.Adapter) func(site.Event) {
 	return func(ev site.Event) { d.wait(d.lan, api.LAN{Adapter: adapter, Event: ev}) }
 }
 
-// PostNorm hands over an event of libnorm's and waits for room. After the loop has ended it does nothing.
+// PostNorm posts an event of libnorm, and waits for room in the inbox. After the loop has finished it does nothing.
 func (d *Daemon) PostNorm(ev api.Event) { d.wait(d.norm, ev) }
 
-// PostOrder hands over an operator's order and waits for room. After the loop has ended it does nothing.
+// PostOrder posts an operator's order, and waits for room in the inbox. After the loop has finished it does nothing.
 func (d *Daemon) PostOrder(ev api.Event) { d.wait(d.orders, ev) }
 
 func (d *Daemon) wait(inbox chan api.Event, ev api.Event) {
@@ -117,7 +117,7 @@ func (d *Daemon) wait(inbox chan api.Event, ev api.Event) {
 	}
 }
 
-// PostAir hands over a datagram; false when there is no room for it.
+// PostAir posts a datagram; false: the inbox has no room for it.
 func (d *Daemon) PostAir(ev api.Datagram) bool {
 	mono, _ := d.readers()
 	select {
@@ -128,11 +128,11 @@ func (d *Daemon) PostAir(ev api.Datagram) bool {
 	}
 }
 
-// ErrStopped says that the loop has ended.
+// ErrStopped says that the loop has finished.
 var ErrStopped = errors.New("daemon: the gateway is stopping")
 
-// Do runs f between two turns of the loop, which owns the engine, and returns when f has. It gives up when ctx ends
-// before the loop has come to f.
+// Do runs f between two turns of the loop, which owns the engine, and returns when f has returned. It gives up if ctx ends
+// before f begins.
 func (d *Daemon) Do(ctx context.Context, f func(now time.Time)) error {
 	done := make(chan struct{})
 	select {
@@ -146,7 +146,7 @@ func (d *Daemon) Do(ctx context.Context, f func(now time.Time)) error {
 	}
 }
 
-// Durable waits until the journal has what the loop has done before this call, or until ctx ends.
+// Durable waits until the journal has stored everything that the loop did before this call, or until ctx ends.
 func (d *Daemon) Durable(ctx context.Context) error {
 	var target, durable uint64
 	if err := d.Do(ctx, func(time.Time) { target, durable = d.waits.put, d.waits.durable }); err != nil {
@@ -167,8 +167,8 @@ func (d *Daemon) Durable(ctx context.Context) error {
 	return nil
 }
 
-// DoSettled is Do at a moment at which ready holds, and has held since the journal took all that the loop had done by then. It looks
-// once a millisecond, and gives up when ctx ends.
+// DoSettled is Do at a moment at which ready has been true ever since the journal stored everything that the loop had done by then.
+// It looks once a millisecond, and gives up when ctx ends.
 func (d *Daemon) DoSettled(ctx context.Context, ready func() bool, f func()) error {
 	tick := time.NewTicker(leastWait)
 	defer tick.Stop()
@@ -195,7 +195,7 @@ func (d *Daemon) DoSettled(ctx context.Context, ready func() bool, f func()) err
 	}
 }
 
-// Trouble is what keeps the gateway from working now, in words; "" when all is well.
+// Trouble says what keeps the gateway from working now; "": nothing does.
 func (d *Daemon) Trouble() string {
 	if s := d.trouble.Load(); s != nil {
 		return *s
@@ -203,7 +203,8 @@ func (d *Daemon) Trouble() string {
 	return ""
 }
 
-// Run owns the engine until ctx ends. What was handed over and not yet stepped is forgotten then: it was not accepted.
+// Run owns the engine until ctx ends. It then drops events that were posted but have not reached the engine: they were not
+// accepted.
 func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 	defer close(d.stopped)
 	d.parts = parts
@@ -256,7 +257,7 @@ func (d *Daemon) Run(ctx context.Context, parts Parts) error {
 
 func (d *Daemon) full() bool { return d.waits.octets > heldMax }
 
-// drain takes what else is there; select is fair among inboxes.
+// drain takes the other events that wait; select is fair among inboxes.
 func (d *Daemon) drain() {
 	for len(d.events)+len(d.aired) < batchMax {
 		select {
@@ -287,8 +288,8 @@ func (d *Daemon) now() (now time.Time, mono time.Duration) {
 	return now, mono
 }
 
-// turn steps the engine through the events, or only to now, and carries out what it wants. It returns how long to
-// wait for the next turn when no event comes; 0 is for ever.
+// turn feeds the engine the events, or only the time, and carries out its outputs. It returns how long to wait for the next
+// turn if no event comes; 0 is for ever.
 func (d *Daemon) turn() time.Duration {
 	began := time.Now()
 	now, mono := d.now()
@@ -303,7 +304,7 @@ func (d *Daemon) turn() time.Duration {
 		}
 		for _, ev := range d.events {
 			if _, local := ev.(api.LAN); local && d.failing && !d.deadline.IsZero() && !now.Before(d.deadline) {
-				d.feed(now, d.clock.event()) // else an answer to a local peer waits with the records of what is due
+				d.feed(now, d.clock.event()) // otherwise an answer to a local peer would wait with the records of timers that are due
 			}
 			d.feed(now, ev)
 		}
@@ -320,7 +321,7 @@ func (d *Daemon) turn() time.Duration {
 	return d.untilNext(now, mono)
 }
 
-// feed takes the engine through one event.
+// feed passes one event to the engine and keeps the output.
 func (d *Daemon) feed(now time.Time, ev api.Event) {
 	d.metrics.count(ev)
 	out := d.step(now, ev)
@@ -329,7 +330,7 @@ func (d *Daemon) feed(now time.Time, ev api.Event) {
 	d.outputs = append(d.outputs, out)
 }
 
-// step gives one event to the engine.
+// step calls the engine with one event, and measures the events of a LAN.
 func (d *Daemon) step(now time.Time, ev api.Event) api.Output {
 	of, is := ev.(api.LAN)
 	if !is || d.parts.Handled == nil {
@@ -359,7 +360,7 @@ func (d *Daemon) untilNext(now time.Time, mono time.Duration) time.Duration {
 	return wait
 }
 
-// act does what an output wants whose records are durable.
+// act carries out an output whose records are durable.
 func (d *Daemon) act(out api.Output) {
 	d.actLAN(out)
 	if len(out.Datagrams) > 0 {
@@ -383,7 +384,7 @@ func (d *Daemon) note(notes []site.Note) {
 	for _, n := range notes {
 		var level slog.Level
 		if level.UnmarshalText([]byte(n.Level)) != nil {
-			level = slog.LevelError // a level that nobody knows must not hide a message
+			level = slog.LevelError // an unknown level must not hide a message
 		}
 		d.log.Log(context.Background(), level, n.Text, n.Attrs...)
 	}

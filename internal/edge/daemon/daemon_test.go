@@ -24,7 +24,7 @@ import (
 	"aldis/internal/site"
 )
 
-// engine answers each event by a function and notes when it was stepped.
+// engine answers each event with a function, and records when it was stepped.
 type engine struct {
 	step  func(now time.Time, ev api.Event) api.Output
 	times []time.Time
@@ -38,7 +38,7 @@ func (e *engine) Step(now time.Time, ev api.Event) api.Output {
 	return e.step(now, ev)
 }
 
-// world is a running daemon whose edges write down what they are told, in one order.
+// world is a running daemon whose edges write down their orders, in one order.
 type world struct {
 	*Daemon
 	engine *engine
@@ -51,8 +51,8 @@ type world struct {
 	mu   sync.Mutex
 	did  []string
 	full bool          // the disk
-	why  error         // of a full disk; nil: that it is full
-	slow chan struct{} // when not nil a commit waits for it
+	why  error         // the error of a full disk; nil: ENOSPC
+	slow chan struct{} // if not nil, a commit waits for it
 }
 
 func (w *world) wrote(format string, args ...any) {
@@ -61,7 +61,7 @@ func (w *world) wrote(format string, args ...any) {
 	w.did = append(w.did, fmt.Sprintf(format, args...))
 }
 
-// take returns what was done since the last take, once the loop has nothing more to do.
+// take returns the orders since the last take, once the loop has nothing more to do.
 func (w *world) take() []string {
 	synctest.Wait()
 	w.mu.Lock()
@@ -151,7 +151,7 @@ func (w *world) end(t *testing.T) {
 	}
 }
 
-// pass lets virtual time pass, and the loop do what is due.
+// pass lets virtual time pass, and the loop do the work that is due.
 func pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -167,7 +167,8 @@ func expect(t *testing.T, got []string, want ...string) {
 // opened is an event named by a number.
 func opened(n int) site.Event { return jxtabridge.Opened{Conn: site.ConnID(n)} }
 
-// byConn answers opened(n): n >= 100 wants a record named after it; all want a datagram and a body on the connection.
+// byConn answers opened(n): if n >= 100 it wants a record named after n; it always wants a datagram, and a body on the
+// connection.
 func byConn(now time.Time, ev api.Event) (out api.Output) {
 	lan, ok := ev.(api.LAN)
 	if !ok {
@@ -298,7 +299,7 @@ func gathered(t *testing.T, reg *prometheus.Registry, name string, label ...stri
 	return 0
 }
 
-// What is kept is bounded: the LAN then waits, the link drops, and all goes on when the disk has room.
+// Kept outputs are bounded: then the LAN waits, the link drops, and everything goes on once the disk has room.
 func TestFullDiskAndALotToWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const each = 256 << 10
@@ -352,7 +353,7 @@ type remedial string
 func (r remedial) Error() string  { return "the disk: " + string(r) }
 func (r remedial) Remedy() string { return string(r) }
 
-// What to do about a disk is told when that changes, and not with each try.
+// The remedy for a disk is logged when it changes, and not at each attempt.
 func TestEachRemedyIsToldOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(byConn)
@@ -480,8 +481,8 @@ func TestSourcesAreCounted(t *testing.T) {
 	})
 }
 
-// A wall clock set by an hour, either way, moves no timer of the engine; its time catches up at 5 %, is told once,
-// and never goes back.
+// A wall clock set by an hour, either way, moves no timer of the engine. The engine's time catches up at 5 %, never goes back,
+// and the jump is logged once.
 func TestWallClockJumps(t *testing.T) {
 	for _, jump := range []time.Duration{time.Hour, -time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

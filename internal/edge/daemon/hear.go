@@ -6,20 +6,20 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// A machine that is busy wakes its gateway late. Datagrams that have come meanwhile are heard before anything that is due is
-// done: an answer that the engine waits for may be among them, and silence is not to be concluded from lateness.
+// A busy machine wakes its gateway late. Datagrams that have come meanwhile are heard before timers run: one of them may be the
+// answer that the engine waits for, and a late wake-up is no proof of silence.
 
-// heard is a datagram and when it arrived at this machine, monotonic.
+// heard is a datagram and its monotonic time of arrival at this machine.
 type heard struct {
 	api.Datagram
 	at time.Duration
 }
 
-// unheardMost is how many turns, one after the other, may leave datagrams for the next: a full inbox. A sender that floods the
-// link puts off due work for that long.
+// unheardMost is how many successive turns may leave datagrams for the next turn: as many as a full inbox fills. A sender that
+// floods the link can put off due work for that long.
 const unheardMost = airInbox / batchMax
 
-// hear puts the datagrams of this turn before its other events, and marks those behind which more have come.
+// hear puts the datagrams of this turn before its other events, and marks those after which more have come.
 func (d *Daemon) hear(now time.Time, mono time.Duration) {
 	if due := !d.deadline.IsZero() && !now.Before(d.deadline); due && d.parts.Gather != nil {
 		d.parts.Gather(cap(d.air) - len(d.air))

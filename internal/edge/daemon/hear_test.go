@@ -10,7 +10,7 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// listening is a world whose engine notes what it hears and wants to be woken every second.
+// listening is a world whose engine records the events that it gets, and wants to be woken every second.
 func listening(began time.Time) (*world, *[]string) {
 	var log []string
 	return newWorld(func(now time.Time, ev api.Event) (out api.Output) {
@@ -27,7 +27,7 @@ func listening(began time.Time) (*world, *[]string) {
 	}), &log
 }
 
-// A loop that wakes hears what has come before it does what is due, and tells how long that has lain here.
+// A loop that wakes up passes on the datagrams that have come before it runs timers, and says how long each has waited here.
 func TestWhatHasComeIsHeardBeforeWhatIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, log := listening(time.Now())
@@ -56,7 +56,7 @@ func TestWhatHasComeIsHeardBeforeWhatIsDue(t *testing.T) {
 	})
 }
 
-// A sender that floods the link puts off due work by a full inbox at the most.
+// A sender that floods the link delays due work by at most a full inbox.
 func TestFloodPutsOffLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var row, longest int

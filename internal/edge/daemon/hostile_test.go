@@ -14,7 +14,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// dear are messages of a peer that cost the loop much: each is some kilobytes on the LAN.
+// dear are messages of a peer that take the loop long: each is some kilobytes on the LAN.
 func dear(p *loader) map[string][]byte {
 	pack := func(doc string) jxta.Element {
 		var b bytes.Buffer
@@ -49,8 +49,8 @@ func dear(p *loader) map[string][]byte {
 
 const hostileFrom = 500_000_000_000 // numbers of its messages
 
-// The case that the notes on reliability call D10: one peer sends messages that cost the loop much, 75 kB a second of
-// it or as fast as it goes, and another asks every ten milliseconds for something that is known.
+// Case D10 of the notes on reliability: one peer sends messages that take the loop long, 75 kB of them a second or as fast as
+// it can, and another peer asks every ten milliseconds for an advertisement that the gateway knows.
 func BenchmarkBesideAHostilePeer(b *testing.B) {
 	for _, pace := range []int{0, 75_000, 1 << 40} { // octets a second
 		for _, from := range []string{"127.0.0.2", "127.0.0.1"} {

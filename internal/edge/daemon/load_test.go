@@ -30,7 +30,7 @@ import (
 	"aldis/internal/site"
 )
 
-// rig is a whole gateway but for the link: real sockets, loop, bridge and journal. Its one sister never answers.
+// rig is a whole gateway except the link: real sockets, loop, bridge and journal. Its one sister never answers.
 type rig struct {
 	testing.TB
 	*daemon.Daemon
@@ -102,18 +102,19 @@ func newRig(tb testing.TB, profileName string) *rig {
 	return r
 }
 
-// loader is a load peer: it sends what was prepared and looks no further into what comes than it has to.
+// loader is a load peer: it sends prepared messages, and looks into received ones only as far as it must.
 type loader struct {
 	rig  *rig
 	id   string
-	from net.IP // nil: the kernel's choice
+	from net.IP // nil: the kernel chooses
 	conn net.Conn
 	r    *bufio.Reader
 	w    *bufio.Writer
 	head []byte
 }
 
-// dial takes a connection and a lease. Errors are for callers that join while others leave; the rig's own fail the test.
+// dial makes a connection and gets a lease. It returns errors to callers that join while others leave; the rig's own callers
+// fail the test.
 func (r *rig) dial() (*loader, error) {
 	n := r.peers.Add(1)
 	p := &loader{rig: r, id: loaderID(n)}
@@ -197,7 +198,7 @@ func (p *loader) routed(to, service, param string, elements ...jxta.Element) []b
 	return p.body(outer, outerParam, append(elements, docElement("EndpointRouterMsg", m.Append(nil)))...)
 }
 
-// serial stands in prepared messages where each that is sent has a number of its own.
+// serial is a placeholder in prepared messages for the number that each message gets when it is sent.
 const serial = "serial-000000000000"
 
 func (p *loader) propagated(service, param string, elements ...jxta.Element) []byte {
@@ -250,7 +251,7 @@ func (p *loader) send(body []byte) error {
 
 // get reads one package into b, which grows as needed.
 func (p *loader) get(b []byte) ([]byte, error) {
-	head, err := p.r.Peek(63) // as long as every one of the gateway's
+	head, err := p.r.Peek(63) // the gateway's heads are never shorter
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +275,7 @@ func pipeAdv(i int) string {
 
 func adName(i int) string { return fmt.Sprintf("track %06d", i) }
 
-// fill has the gateway hold count advertisements of a peer, before others are there to be told of them.
+// fill makes the gateway hold count advertisements of a peer, before there are other peers to be informed of them.
 func (r *rig) fill(p *loader, count int) {
 	r.Helper()
 	for i := 0; i < count; i += 100 {
@@ -289,7 +290,7 @@ func (r *rig) fill(p *loader, count int) {
 	r.until("the advertisements are there", func() bool { return r.bridge.Status().Adverts == count })
 }
 
-// until waits for something that the loop can see.
+// until waits for a condition that the loop can see.
 func (r *rig) until(what string, ok func() bool) {
 	r.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -319,9 +320,8 @@ func report(b *testing.B, times []time.Duration) {
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "per-s")
 }
 
-// Discovery through real sockets: 32 peers, each with one question under way, 10,000 advertisements. With "half" every
-// other question is for an advertisement that nobody has: those are not answered at once, so the peer asks the next one
-// right behind.
+// Discovery through real sockets: 32 peers, each with one open query, and 10,000 advertisements. With "half" every other query
+// is for an advertisement that nobody has. Those are not answered at once, so the peer sends the next query right after.
 func BenchmarkQueries(b *testing.B) {
 	for _, kind := range []string{"answered", "half"} {
 		b.Run(kind, func(b *testing.B) {
@@ -376,7 +376,7 @@ func BenchmarkQueries(b *testing.B) {
 	}
 }
 
-// The way of one message between two local peers and back, through the gateway and, beside it, straight.
+// The round trip of a message between two local peers, through the gateway and, for comparison, direct.
 func BenchmarkRelayRoundTrip(b *testing.B) {
 	data := jxta.Element{Namespace: "trk", Name: "body", Data: bytes.Repeat([]byte("x"), 200)}
 	pong := func(p *loader, answer []byte, n uint64) {
@@ -446,7 +446,7 @@ func BenchmarkRelayRoundTrip(b *testing.B) {
 	})
 }
 
-// Messages from one local peer to another as fast as they go; every one must arrive.
+// Messages from one local peer to another as fast as possible; every one must arrive.
 func BenchmarkRelayFlow(b *testing.B) {
 	for _, how := range []string{"unicast", "propagate"} {
 		for _, size := range []int{200, 64 << 10, 4_000_000} {

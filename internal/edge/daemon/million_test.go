@@ -21,8 +21,8 @@ func (r *rig) footprint() footprint {
 	return footprint{m.HeapAlloc, descriptors(r), runtime.NumGoroutine()}
 }
 
-// relayed sends count messages of 200 octets from one local peer to another, half of them on a propagate pipe, and wants
-// all of them there and nothing more in use after the last than after the first tenth. It returns both.
+// relayed sends count messages of 200 octets from one local peer to another, half of them on a propagate pipe. All must arrive,
+// and no more resources may be in use after the last than after the first tenth. It returns both measurements.
 func relayed(tb testing.TB, count int) (early, late footprint) {
 	r := newRig(tb, "wire")
 	from, to := r.peer(), r.peer()

@@ -10,26 +10,25 @@ import (
 	"aldis/internal/site"
 )
 
-// waiting are outputs whose records, or those of an output before them, are not durable yet. The journal writes beside
-// the loop, one commit at a time, and takes with each what has gathered since the last.
+// waiting holds outputs whose records, or those of an earlier output, are not durable yet. The journal writes beside the loop,
+// one commit at a time, and each commit takes all records that have gathered since the last.
 type waiting struct {
 	queue   []api.Output
-	put     uint64 // outputs that ever waited, and those of them that are durable
+	put     uint64 // outputs that ever waited; durable counts those that became durable
 	durable uint64
-	octets  int           // about what the queue takes
-	blocked map[lane]int  // orders in the queue, by lane, and in all lanes of a connection together
-	covered int           // outputs at the head whose records are being committed
-	writing bool          // a commit is under way
-	urgent  bool          // somebody waits for what is in the queue and not being committed
-	began   time.Duration // the last commit, monotonic
+	octets  int           // estimated octets of the queue
+	blocked map[lane]int  // orders in the queue, by lane, and of all lanes of a connection together
+	covered int           // outputs at the head of the queue whose records are being committed
+	writing bool          // a commit is in progress
+	urgent  bool          // somebody waits for an output that is in the queue and not being committed
+	began   time.Duration // when the last commit began, monotonic
 }
 
-// commitGap is the time from the last commit to one that nobody waits for, which takes all that has gathered meanwhile. A commit takes
-// about 0.3 ms of the processor, however little it has to write, and while it waits for the disk the Go runtime looks every 20 µs whether
-// it is back.
+// commitGap is the time between the last commit and one that nobody waits for; records gather meanwhile. A commit takes about 0.3 ms of
+// the processor, however little it writes, and while it waits for the disk the Go runtime polls every 20 µs for its return.
 const commitGap = 50 * time.Millisecond
 
-// settle acts on what does not depend on the journal, and has it write what does.
+// settle carries out orders that do not depend on the journal, and has the journal write the records of the others.
 func (d *Daemon) settle(mono time.Duration) {
 	for _, out := range d.outputs {
 		if len(d.waits.queue) > 0 && d.failing {
@@ -50,7 +49,7 @@ func (d *Daemon) settle(mono time.Duration) {
 	d.write(mono)
 }
 
-// early carries out those orders of an output that promise nothing and have nothing before them in their lane, and returns the rest.
+// early carries out those orders of an output that promise nothing and have no earlier order in their lane, and returns the rest.
 func (d *Daemon) early(out api.Output) api.Output {
 	if !slices.ContainsFunc(out.LAN, func(o api.LANOrder) bool { e, is := o.Order.(site.Early); return is && e.Early() }) {
 		return out
@@ -74,9 +73,9 @@ func (d *Daemon) early(out api.Output) api.Output {
 	return out
 }
 
-// free says whether an output's orders for local peers may go before those that wait: nothing that waits is for the same
-// connections, and they confirm nothing. So each peer is told everything in order, and the acknowledgement of something
-// twice received does not overtake the commit of the first, which may have come over another connection.
+// free says whether an output's orders for local peers may go before the queue: no queued order is for the same connections,
+// and the output's orders confirm nothing. So each peer receives everything in order, and if a message comes twice, over two
+// connections, the acknowledgement of the second copy does not overtake the commit of the first.
 func (d *Daemon) free(out api.Output) bool {
 	for _, o := range out.LAN {
 		if _, confirms := o.Concerns(); confirms || d.waits.blocked[laneOf(o).any()] > 0 {
@@ -102,11 +101,11 @@ func laneOf(o api.LANOrder) lane {
 	return l
 }
 
-// shared is the lane of orders that are for nobody alone; any stands for all lanes of the connection.
+// shared is the lane of a connection's orders that name no lane; any stands for all its lanes.
 func (l lane) shared() lane { return lane{adapter: l.adapter, conn: l.conn} }
 func (l lane) any() lane    { return lane{adapter: l.adapter, conn: l.conn, name: "\x00any"} }
 
-// count counts an order in, or out.
+// count adds an order to the numbers of its lanes, or takes it away.
 func count(in map[lane]int, o api.LANOrder, by int) {
 	l := laneOf(o)
 	if l.conn == 0 {
@@ -119,14 +118,14 @@ func count(in map[lane]int, o api.LANOrder, by int) {
 	}
 }
 
-// block counts the orders of an output in the queue, or no longer there.
+// block counts the orders of an output that enters the queue, or leaves it.
 func (d *Daemon) block(out api.Output, by int) {
 	for _, o := range out.LAN {
 		count(d.waits.blocked, o, by)
 	}
 }
 
-// urgent says whether somebody waits for an output. A peer of the link does not mind some milliseconds.
+// urgent says whether somebody waits for an output. A peer on the link does not mind some milliseconds.
 func urgent(out api.Output) bool {
 	return len(out.Norm)+len(out.Hush) > 0 || slices.ContainsFunc(out.LAN, func(o api.LANOrder) bool { _, patient := o.Order.(site.Early); return !patient })
 }
@@ -150,7 +149,8 @@ func (d *Daemon) withoutDatagrams(out api.Output) api.Output {
 	return out
 }
 
-// write begins a commit of everything that waits, unless one is under way, the journal is left alone for a while, or it may gather more.
+// write begins a commit of the whole queue, unless a commit is in progress, the journal rests after a failure, or more records may
+// gather first.
 func (d *Daemon) write(mono time.Duration) {
 	if d.waits.writing || len(d.waits.queue) == 0 || d.failing && mono < d.retryAt || d.gathers() && mono < d.waits.began+commitGap {
 		return
@@ -160,12 +160,12 @@ func (d *Daemon) write(mono time.Duration) {
 	go func() { d.written <- d.commit(records) }()
 }
 
-// gathers says whether the journal may wait for more to commit.
+// gathers says whether more records may gather before the next commit.
 func (d *Daemon) gathers() bool {
 	return !d.waits.urgent && !d.closing && !d.failing && d.waits.octets < heldMax/4
 }
 
-// gathering says whether it does, gathered that it has done so long enough.
+// gathering says whether records are gathering now; gathered, whether they have done so for commitGap.
 func (d *Daemon) gathering() bool {
 	return !d.waits.writing && len(d.waits.queue) > 0 && d.gathers()
 }
@@ -200,7 +200,7 @@ func (d *Daemon) wrote(mono time.Duration, err error) {
 	}
 	n := d.waits.covered
 	for n < len(d.waits.queue) && len(d.waits.queue[n].Records) == 0 {
-		n++ // it only waited for those before it
+		n++ // this output only waited for those before it
 	}
 	d.waits.durable += uint64(n)
 	for i, out := range d.waits.queue[:n] {
@@ -228,12 +228,12 @@ func (d *Daemon) fail(mono time.Duration, err error) {
 	if !d.failing {
 		d.failing, d.failedAt, d.told = true, mono, nil
 	}
-	if do := remedy(err); !slices.Contains(d.told, do) { // once for each thing to do
+	if do := remedy(err); !slices.Contains(d.told, do) { // each remedy once
 		d.told = append(d.told, do)
 		d.log.Error("the journal cannot be written; no accepted message is lost, but the gateway sends nothing until it can write", "error", err, "do", do, "retry", retryEvery)
 	}
 	reason := err.Error()
-	d.trouble.Store(&reason) // an operator who is told that it fails finds the line in the log
+	d.trouble.Store(&reason) // an operator who learns of the failure finds the line in the log
 }
 
 // remedy is what an operator can do about an error of the journal.
@@ -251,14 +251,14 @@ func (d *Daemon) recover(mono time.Duration) {
 	d.trouble.Store(nil)
 }
 
-// At the end the loop listens to local peers until nothing has come of them for stopQuiet, yet not longer than stopMost: messages
-// that they have just been handed are confirmed then, and do not go to them again after the next start.
+// When the gateway stops, the loop still listens to local peers until they have been silent for stopQuiet, but not longer than
+// stopMost. So they can still confirm messages that they have just received, which are then not delivered again after the next start.
 const (
 	stopQuiet = 50 * time.Millisecond
 	stopMost  = time.Second
 )
 
-// hearOut takes what local peers still confirm. Nothing of the link is heard any more, so nothing new is handed over.
+// hearOut hears the last confirmations of local peers. It no longer hears the link, so no new message is delivered.
 func (d *Daemon) hearOut() {
 	d.closing = true
 	for end := time.After(stopMost); !d.full() && !d.failing; {
@@ -277,8 +277,8 @@ func (d *Daemon) hearOut() {
 	}
 }
 
-// finish lets the engine say its last, waits for the commit that is under way, and writes what has gathered meanwhile; where
-// the journal fails it tries once more.
+// finish passes the engine its last event, Stop, waits for the commit in progress, and writes the records that have gathered
+// meanwhile; if the journal fails it tries once more.
 func (d *Daemon) finish() error {
 	d.hearOut()
 	if !d.full() {
@@ -306,7 +306,7 @@ func (d *Daemon) finish() error {
 	return nil
 }
 
-// size is about what an output takes in memory, in octets; 0: there is nothing in it.
+// size estimates the octets that an output takes in memory; 0: it is empty.
 func size(out api.Output) int {
 	const each = 64
 	n := 0

@@ -12,8 +12,8 @@ import (
 	"aldis/internal/site"
 )
 
-// While the disk is slow local peers are answered, in order for each of them, and the link waits; the next commit takes
-// all that has gathered.
+// While the disk is slow, local peers are answered, in order for each of them, and the link waits; the next commit takes all
+// records that have gathered.
 func TestSlowDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) api.Output {
@@ -60,12 +60,12 @@ func TestSlowDisk(t *testing.T) {
 		w.post(opened(103))
 		synctest.Wait()
 		close(w.slow)
-		w.end(t) // what is under way is waited for
+		w.end(t) // the commit in progress is waited for
 		expect(t, w.take(), "commit 102", "send 102 body", "datagram 102", "api.NormStart", "commit 103", "send 103 body", "datagram 103", "api.NormStart")
 	})
 }
 
-// soon promises nothing.
+// soon is an order that promises nothing.
 type soon struct {
 	jxtabridge.Welcome
 	lane string
@@ -75,7 +75,7 @@ type soon struct {
 func (s soon) Early() bool  { return !s.late }
 func (s soon) Lane() string { return s.lane }
 
-// An order that promises nothing goes before the commit of its own step, behind orders that wait for the same connection.
+// An order that promises nothing goes before the commit of its own step, but behind queued orders for the same connection.
 func TestWhatPromisesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) api.Output {
@@ -100,7 +100,7 @@ func TestWhatPromisesNothing(t *testing.T) {
 	})
 }
 
-// Behind one connection the wait of one lane does not hold up the others; an order that is for nobody alone waits for all.
+// On one connection a lane that waits does not hold up the others; an order without a lane waits for all.
 func TestLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
@@ -134,7 +134,8 @@ func TestLanes(t *testing.T) {
 	})
 }
 
-// An output that nobody waits for is committed at once where the last commit is long ago, else with all that comes in commitGap.
+// An output that nobody waits for is committed at once if the last commit is long ago, otherwise together with all outputs of
+// commitGap.
 func TestCommitsGather(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(func(now time.Time, ev api.Event) (out api.Output) {
@@ -167,8 +168,8 @@ func TestCommitsGather(t *testing.T) {
 	})
 }
 
-// A local peer that asks something while the disk fails is answered, also at a moment at which something is due: the due
-// work has an output of its own.
+// A local peer that asks while the disk fails is answered, even when a timer is due at that moment: the due work gets an output
+// of its own.
 func TestWhatIsDueHoldsUpNoLocalPeer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var due time.Time
@@ -176,7 +177,7 @@ func TestWhatIsDueHoldsUpNoLocalPeer(t *testing.T) {
 			if e, local := ev.(api.LAN); local {
 				out = byConn(now, ev)
 				if e.Event == opened(1) {
-					<-time.After(2 * time.Millisecond) // a busy machine: the loop comes late to what is due
+					<-time.After(2 * time.Millisecond) // a busy machine: the loop runs timers late
 					due = now.Add(time.Millisecond)
 				}
 			}
@@ -194,7 +195,7 @@ func TestWhatIsDueHoldsUpNoLocalPeer(t *testing.T) {
 		expect(t, w.take(), "full")
 		w.post(opened(1))
 		synctest.Wait()
-		w.post(opened(2)) // of the next turn
+		w.post(opened(2)) // in the next turn
 		pass(10 * time.Millisecond)
 		expect(t, w.take(), "send 1 body", "send 2 body")
 		check.True(t, "what was due is done", due.IsZero())

@@ -13,8 +13,8 @@ import (
 	"aldis/internal/link/seal"
 )
 
-// A silence of an hour lasts an hour of the clock that nobody sets, and no shorter than the wall clock says, however
-// the wall clock is set meanwhile. Events that come all the time change nothing.
+// A silence of an hour lasts an hour of the clock that nobody can set, and no shorter by the wall clock, however the wall clock
+// is set meanwhile. Frequent events change nothing.
 func TestSilenceWhileTheClockIsSet(t *testing.T) {
 	type setting struct{ at, by time.Duration }
 	for _, tt := range []struct {

@@ -66,7 +66,7 @@ func Read(path string, most int64) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// Why is an error about a file without the file's name, for those who have named it already.
+// Why is an error about a file without the file's name, for callers that have named it already.
 func Why(err error) error {
 	var of *fs.PathError
 	if errors.As(err, &of) {

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A path to anything but a file is refused without waiting for anybody, and a file of more than the bound is not read.
+// A path to anything but a regular file is refused without waiting, and a file longer than the bound is not read.
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }

@@ -36,8 +36,8 @@ func (j *Journal) setAside(list []Damaged) error {
 	})
 }
 
-// SetAside moves records that their reader does not understand out of the way, with all else as it is. Aside does not
-// name them.
+// SetAside moves records that their reader does not understand out of the way; everything else stays as it is. Aside does not
+// name these records.
 func (j *Journal) SetAside(list []Op) error {
 	if len(list) == 0 {
 		return nil
@@ -68,7 +68,7 @@ func nextAside(tx *bolt.Tx) (uint64, error) {
 	return 1, nil
 }
 
-// asideOp keeps a record: the lengths of its bucket and key in two octets each, both, and the value as the file had it.
+// asideOp keeps a record: bucket and key, each behind its length in two octets, and then the value as the file had it.
 func asideOp(n uint64, bucket string, key, raw []byte) Op {
 	b := binary.BigEndian.AppendUint16(nil, uint16(len(bucket)))
 	b = append(b, bucket...)
@@ -93,7 +93,7 @@ func parseAside(b []byte) (bucket string, key, raw []byte, ok bool) {
 	return bucket, key, b, len(key) > 0
 }
 
-// recount makes the tally from all that is there: of a damaged record nobody knows what it was counted as.
+// recount makes the tally from all records that are there: nobody knows what a damaged record added to it.
 func recount(tx *bolt.Tx) error {
 	var t tally
 	err := tx.ForEach(func(name []byte, b *bolt.Bucket) error {

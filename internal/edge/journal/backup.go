@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Backup is a copy of the store as the last commit has left it, in a file without a name that its caller closes. Commits wait
-// while it is made, which takes as long as the disk takes to write as many octets as the store has. Any goroutine may ask.
+// Backup returns a copy of the store after the last commit, in a file without a name that the caller closes. Commits wait while
+// it is made: as long as the disk takes to write as many octets as the store has. Any goroutine may call it.
 func (j *Journal) Backup() (*os.File, error) { return j.Freeze()() }
 
-// Freeze has commits wait from now until Backup's copy is made. The function that it returns makes the copy, and is called once.
+// Freeze makes commits wait from now until the backup is made. The function that it returns makes it, and must be called once.
 func (j *Journal) Freeze() (backup func() (*os.File, error)) {
 	j.use.Lock()
 	return j.copied
@@ -33,7 +33,7 @@ func (j *Journal) copied() (*os.File, error) {
 	return nameless(j.dir, io.NewSectionReader(j.file, 0, size))
 }
 
-// BackupOf is Backup of the journal of a directory that nobody uses.
+// BackupOf is Backup of the journal in a directory that nobody uses.
 func BackupOf(dir string) (*os.File, error) {
 	f, r, err := existing(dir, os.O_RDONLY, nil)
 	if err != nil {
@@ -106,13 +106,13 @@ func reportOf(f *os.File, visit func(record) error) (*Report, error) {
 // Restored is what Restore has done.
 type Restored struct {
 	*Report            // of the backup
-	Old         string // where the journal is now that was in the way; "": there was none
-	Incarnation uint32 // the greatest that is known; the next start's is greater
+	Old         string // where the journal that was there before is now; "": there was none
+	Incarnation uint32 // the greatest known number; the next start's is greater
 }
 
-// Restore puts a backup in the place of the journal of a directory that nobody uses; that one is kept under another name. The
-// next start's incarnation number is greater than all that the backup, the journal in the way or the clock know of, so that no nonce
-// of the seal comes twice: docs/decisions/incarnations.md. A clock that is behind the known ones is refused.
+// Restore puts a backup in the place of the journal in a directory that nobody uses, and keeps that journal under another name. The
+// incarnation number of the next start is greater than any that the backup, the old journal or the clock knows of, so that the seal
+// never repeats a nonce: docs/decisions/incarnations.md. Restore refuses if the clock is behind the known numbers.
 func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
 	in, err := infile.Open(file)
 	if err != nil {
@@ -151,7 +151,7 @@ func Restore(file, dir string, id Identity, now time.Time) (*Restored, error) {
 	return done, writeMark(dir, id, rep.Store, rep.sealed)
 }
 
-// refusal says why a backup is not put back for a node.
+// refusal says why a backup cannot be restored for a node.
 func (d *Restored) refusal(file string, id Identity) error {
 	r := d.Report
 	switch {
@@ -167,7 +167,7 @@ func (d *Restored) refusal(file string, id Identity) error {
 	return nil
 }
 
-// write makes the new file beside path, and puts it in its place.
+// write makes the new file beside path, and replaces path with it.
 func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err error) {
 	w, err := rewrite(path)
 	if err != nil {
@@ -185,7 +185,7 @@ func (d *Restored) write(in *os.File, path string, id Identity, there bool) (err
 		id.Name = "" // as sealOp has it
 	}
 	fields := ownOps(id, d.Store, d.Incarnation, d.sealed)
-	if d.position != nil { // but no vote: nobody knows how a machine of a site has voted since then
+	if d.position != nil { // but no vote: nobody knows how the machine has voted since the backup
 		fields = append(fields, Op{own, keyPosition, d.position})
 	}
 	for _, op := range fields {

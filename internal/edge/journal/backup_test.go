@@ -33,7 +33,7 @@ func save(t *testing.T, from *os.File, err error) (path string) {
 
 var noon = time.Unix(2_000_000_000, 0)
 
-// Copies that are made while another goroutine commits hold what one commit left: each changes all keys.
+// Each copy made while another goroutine commits holds the state after exactly one commit: each commit changes all keys.
 func TestBackupWhileCommitsGoOn(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
@@ -88,8 +88,7 @@ func TestBackupWhileCommitsGoOn(t *testing.T) {
 	}
 }
 
-// The next start after a restore has a greater number than any that is known: the copy's, that of the journal in the way, the
-// clock's.
+// The next start after a restore has a greater number than any known one: the copy's, the old journal's, and the clock's.
 func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
@@ -137,7 +136,7 @@ func TestRestoreKeepsTheGreatestStart(t *testing.T) {
 	}
 }
 
-// A file that is no sound copy of a known version changes nothing.
+// A file that is not a sound copy of a known version changes nothing.
 func TestRestoreRefuses(t *testing.T) {
 	source := t.TempDir()
 	j := open(t, source)
@@ -212,7 +211,7 @@ func foreign(t *testing.T) []byte {
 	return read(t, path)
 }
 
-// A gateway that does not run is copied too.
+// The journal of a gateway that does not run can be copied too.
 func TestBackupOf(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
@@ -229,7 +228,7 @@ func TestBackupOf(t *testing.T) {
 	}
 }
 
-// A copy of a sealed journal is sealed, is checked and put back without its secret, and is read with it alone.
+// A copy of a sealed journal is sealed. It is checked and restored without its secret, but read only with it.
 func TestBackupOfASealedJournal(t *testing.T) {
 	j := sealed(t, t.TempDir())
 	if err := j.Commit([]Op{{"b", []byte("plain key"), []byte("plain value")}}); err != nil {

@@ -16,7 +16,7 @@ import (
 type Damaged struct {
 	Bucket string
 	Key    []byte
-	Octets int // of its value, as the file says
+	Octets int // of its value in the file
 	Why    string
 }
 
@@ -25,7 +25,7 @@ func (d Damaged) String() string {
 	return fmt.Sprintf("bucket %q, key %x, %d octets: %s", d.Bucket, d.Key, d.Octets, d.Why)
 }
 
-// BucketStat is what a bucket holds.
+// BucketStat counts the contents of a bucket.
 type BucketStat struct {
 	Name    string `json:"name"`
 	Records int    `json:"records"`
@@ -35,7 +35,7 @@ type BucketStat struct {
 // MostDamaged bounds the damaged records that a Report names; it counts all.
 const MostDamaged = 1000
 
-// Report is what is known of a journal's file without changing it.
+// Report is the state of a journal's file, found without changing it.
 type Report struct {
 	Format      uint32 // 0: not known
 	Node        uint16
@@ -43,14 +43,14 @@ type Report struct {
 	Store       uint32
 	Incarnation uint32
 	Octets      int64 // of the file
-	Behind      int64 // of them, behind all that the store has used; it lays some out ahead
+	Behind      int64 // of them, behind the part that the store has used; bbolt allocates ahead
 	PageSize    int
 	Pages       int // of the file
-	Free        int // of them
+	Free        int // free ones among them
 	Buckets     []BucketStat
 	Aside       int // records that were set aside earlier
 
-	Foreign bool          // it is a store, and not a gateway's
+	Foreign bool          // it is a store, but not a gateway's
 	Fresh   bool          // nothing has been written to it yet
 	Sealed  bool          // its records are sealed
 	Faults  []pages.Fault // of its pages, at most pages.MostFaults
@@ -58,23 +58,23 @@ type Report struct {
 	Damaged []Damaged     // at most MostDamaged
 	Bad     int           // all damaged records
 	Missing int64         // records that the tally has and the file has not; negative: too many
-	Stale   bool          // as many records as there should be, but not those
+	Stale   bool          // as many records as there should be, but other ones
 
 	damagedOwn []string // fields of the journal's own that cannot be read
-	unread     error    // the first that the disk gave instead of octets
+	unread     error    // the first error of the disk
 	sealed     []byte   // keySealed
 	position   []byte   // keyPosition
 }
 
-// Sound says that nothing is wrong.
+// Sound says that the file has no fault.
 func (r *Report) Sound() bool { return r.Count+r.Bad == 0 && !r.broken() }
 
-// broken says that it cannot be used as it is, whatever is set aside.
+// broken says that the journal cannot be used even if damaged records are set aside.
 func (r *Report) broken() bool {
 	return r.Count > 0 || r.Missing != 0 || r.Stale || len(r.damagedOwn) > 0 || r.Foreign
 }
 
-// Problems are what is wrong, in words, the worst first.
+// Problems say what is wrong, the worst first.
 func (r *Report) Problems() (list []string) {
 	for _, f := range r.Faults {
 		list = append(list, f.Error())
@@ -105,26 +105,26 @@ func (r *Report) Problems() (list []string) {
 	return list
 }
 
-// record is what a walk over the file gives to those who want it.
+// record is a record as a walk over the file passes it to its visitors.
 type record struct {
 	bucket     string
-	key, value []byte // value without its checksum, as far as it has one
+	key, value []byte // value without its checksum, if it has one
 	serial     uint32
-	good       bool // its checksum is right, or, in a format without, nothing is wrong with its page
+	good       bool // its checksum is right; in a format without checksums: its page has no fault
 }
 
 // reader goes through a journal's file and makes its Report.
 type reader struct {
 	file   *pages.File
 	report Report
-	own    map[string][]byte // as in the file
+	own    map[string][]byte // the journal's own fields, as in the file
 	walked pages.Walked
 	found  tally // of good records
 	visit  func(record) error
 }
 
-// examine reads all of a file. visit sees each record but the journal's own, good until it returns; nil: nobody does.
-// The error is visit's.
+// examine reads all of a file. visit gets each record except the journal's own, which is good until it returns; visit may be
+// nil. The error is visit's.
 func examine(r io.ReaderAt, size int64, visit func(record) error) (*reader, error) {
 	return examineAt(r, size, 0, visit)
 }
@@ -143,11 +143,11 @@ func (w *watched) ReadAt(b []byte, at int64) (int, error) {
 	return n, err
 }
 
-// examineAt reads the tree of transaction tx, and not the newest; 0: the newest.
+// examineAt reads the tree of transaction tx; 0: the newest tree.
 func examineAt(r io.ReaderAt, size int64, tx uint64, visit func(record) error) (*reader, error) {
 	seen := &watched{ReaderAt: r}
 	file, err := pages.Open(seen, size)
-	if err != nil && !errors.Is(err, pages.ErrNotBolt) { // that is a fault of page 0 in the walk
+	if err != nil && !errors.Is(err, pages.ErrNotBolt) { // the walk reports ErrNotBolt as a fault of page 0
 		return nil, err
 	}
 	if tx > 0 && !file.Choose(tx) {
@@ -186,7 +186,7 @@ func (e *reader) record(r pages.Record) error {
 	if r.Bucket == aside {
 		rep.Aside++
 	}
-	if !rec.good && e.checked() { // else its page is named already
+	if !rec.good && e.checked() { // otherwise its page is reported already
 		rep.Bad++
 		if rep.Bad <= MostDamaged {
 			rep.Damaged = append(rep.Damaged, Damaged{r.Bucket, bytes.Clone(r.Key), max(0, len(r.Value)-headLen), "its checksum is wrong"})
@@ -198,7 +198,7 @@ func (e *reader) record(r pages.Record) error {
 	return e.visit(rec)
 }
 
-// checked says whether the file has checksums; one whose format cannot be read is taken for one that has.
+// checked says whether the file has checksums; a format that cannot be read counts as one that has.
 func (e *reader) checked() bool {
 	f := e.own[string(keyFormat)]
 	return len(f) != 4 || binary.BigEndian.Uint32(f) >= firstChecked
@@ -221,7 +221,7 @@ func (e *reader) field(key []byte) ([]byte, bool) {
 	return unseal(own, key, v)
 }
 
-// conclude reads the journal's own fields and compares what was found with the tally.
+// conclude reads the journal's own fields and compares the records with the tally.
 func (e *reader) conclude() {
 	rep := &e.report
 	rep.position, _ = e.field(keyPosition)

@@ -17,13 +17,13 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// spare are the buckets of which a start can do without a record, in these tests.
+// spare names the buckets of which a start can spare records, in these tests.
 func spare(bucket string) bool {
 	return slices.Contains([]string{"mail", "deliver", "own", "far", "copy", "bridge"}, bucket)
 }
 
-// lived makes a journal of some 128 KiB as a gateway leaves it: messages that wait, numbers, leases, items, and the free
-// pages of a few hundred commits. It returns the file's octets, what it holds, and what it ever held.
+// lived makes a journal of some 128 KiB as a gateway leaves it: waiting messages, numbers, leases, items, and the free pages of
+// a few hundred commits. It returns the file's octets, its present records, and all records that it ever had.
 func lived(t *testing.T, dir string) (file []byte, want map[string]string, ever map[string][]string) {
 	t.Helper()
 	r := rand.New(rand.NewPCG(7, 7))
@@ -68,7 +68,7 @@ func lived(t *testing.T, dir string) (file []byte, want map[string]string, ever 
 	return file, want, ever
 }
 
-// outcome is what became of a damaged journal.
+// outcome is the result of opening a damaged journal.
 type outcome int
 
 const (
@@ -77,7 +77,8 @@ const (
 	refused          // with a clear error
 )
 
-// tryDamaged opens a damaged journal and holds what it gives against what it held. A fault of bbolt would end the test.
+// tryDamaged opens a damaged journal and compares its records with those before the damage. A fault of bbolt would fail the
+// test.
 func tryDamaged(t *testing.T, dir, what string, file []byte, want map[string]string) outcome {
 	t.Helper()
 	path := filepath.Join(dir, fileName)
@@ -125,8 +126,8 @@ func tryDamaged(t *testing.T, dir, what string, file []byte, want map[string]str
 	return harmless
 }
 
-// Bits flip, sectors and pages are zeroed, the file is cut: the journal is refused with the way out, or opens without
-// the records that it names, or nothing happened. No value comes out changed and nothing crashes.
+// Bits flip, sectors and pages are zeroed, the file is cut: the journal is refused with a remedy, or opens without the records
+// that it names, or was not affected. No value comes out changed, and nothing crashes.
 func TestDamage(t *testing.T) {
 	dir := t.TempDir()
 	whole, want, _ := lived(t, dir)
@@ -160,7 +161,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// A file that bbolt writes meets the demands of the reader of pages, whatever the journal has been through.
+// A file that bbolt writes meets the demands of package pages, whatever the journal has been through.
 func TestReaderAgreesWithBbolt(t *testing.T) {
 	for seed := range uint64(6) {
 		dir := t.TempDir()
@@ -181,7 +182,7 @@ func TestReaderAgreesWithBbolt(t *testing.T) {
 				}
 				op := Op{fmt.Sprintf("bucket %d", r.IntN(4)), key, nil}
 				switch n := r.IntN(10); {
-				case n < 5-round%5: // at times more goes than comes
+				case n < 5-round%5: // sometimes more is deleted than written
 				case n < 9:
 					op.Value = make([]byte, r.IntN(300))
 				default:
@@ -206,7 +207,7 @@ func TestReaderAgreesWithBbolt(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, its reader ends without a panic, and reads no more than its size allows.
+// Whatever a file holds, its reader returns without a panic, and reads no more than its size allows.
 func FuzzExamine(f *testing.F) {
 	path := filepath.Join(f.TempDir(), fileName)
 	db, err := bolt.Open(path, 0o600, &bolt.Options{PageSize: 1024, NoFreelistSync: true, NoSync: true})
@@ -236,7 +237,7 @@ func FuzzExamine(f *testing.F) {
 		if int(at) < len(b) {
 			b[at] ^= with
 		}
-		if with%2 == 1 { // what the checksum of a meta page would keep away
+		if with%2 == 1 { // changes that the checksum of a meta page would keep away
 			for _, meta := range []int{0, 1024} {
 				if len(b) >= meta+80 {
 					sum := fnv.New64a()

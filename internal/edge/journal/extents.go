@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A file system that finds no place for a page when it comes to write it drops the page. ext4 then lets fsync succeed, where
-// it cannot read its own bitmaps, for one. So the journal asks after each commit whether all pages have a place.
+// A file system that finds no room for a page when it writes it back drops the page. fsync of ext4 then succeeds all the same,
+// for instance when it cannot read its own bitmaps. So after each commit the journal asks whether all pages are on the disk.
 
-// Where a file lies on its disk (linux/fiemap.h).
+// Constants to ask where a file lies on its disk (linux/fiemap.h).
 const (
 	fiemapIoctl   = 0xC020660B        // FS_IOC_FIEMAP
 	fiemapNowhere = 0x2 | 0x4 | 0x800 // unknown, not placed yet, placed and not written
@@ -33,8 +33,8 @@ type fiemap struct {
 // stretch is a part of a file, in octets.
 type stretch struct{ from, to int64 }
 
-// nowhere is the first stretch of a file's first octets that is not on the disk; nil: all is. The error says that the file
-// system cannot tell.
+// nowhere is the first stretch among a file's first octets that is not on the disk; nil: all of them are. An error says that
+// the file system cannot tell.
 func nowhere(f *os.File, from, octets int64) (*stretch, error) {
 	for from < octets {
 		ask := fiemap{start: uint64(from), length: uint64(octets - from), count: extentsOfAsk}
@@ -61,7 +61,7 @@ func nowhere(f *os.File, from, octets int64) (*stretch, error) {
 	return nil, nil
 }
 
-// dropped is a stretch of the part that the newest tree may use, and that is not on the disk.
+// dropped is a stretch that the newest tree may use and that is not on the disk.
 func dropped(f *os.File) (*stretch, error) {
 	file, err := heads(f)
 	if err != nil {
@@ -70,7 +70,7 @@ func dropped(f *os.File) (*stretch, error) {
 	return nowhere(f, 0, file.Used())
 }
 
-// fill gives a file the places that it lacks: a sparse copy has such. From then on a page without one was dropped.
+// fill allocates the blocks that a file lacks: a sparse copy lacks some. After it, a page without a block was dropped.
 func fill(f *os.File) error {
 	file, err := heads(f)
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package journal
 
-// failingSeeds is how many stories TestFailingDisk tells.
+// failingSeeds is the number of random runs of TestFailingDisk.
 const failingSeeds = 16

@@ -17,16 +17,16 @@ import (
 	"aldis/internal/lab/baddisk"
 )
 
-// voyage is a journal on a disk that fails, and what it has promised.
+// voyage is a journal on a disk that fails, and the records that it has promised to keep.
 type voyage struct {
 	t        *testing.T
 	disk     *baddisk.Disk
 	dir      string
 	j        *Journal
 	rng      *rand.Rand
-	want     map[string]string // what Commit has confirmed
+	want     map[string]string // confirmed by Commit
 	pending  []Op              // of commits that failed: they are tried again, as the loop does
-	tried    []int             // how many of them each try had
+	tried    []int             // how many of them each attempt had
 	next     int
 	failures int
 }
@@ -95,7 +95,7 @@ func with(m map[string]string, ops []Op) map[string]string {
 	return m
 }
 
-// commit commits what is pending and something new, and says whether it is confirmed.
+// commit commits pending and new ops, and says whether Commit has confirmed them.
 func (v *voyage) commit() bool {
 	v.t.Helper()
 	v.pending = append(v.pending, v.ops()...)
@@ -132,7 +132,7 @@ func (v *voyage) same(what string) {
 	v.t.Fatalf("%s: of %d confirmed records %d are not there", what, len(v.want), missing)
 }
 
-// evict takes the journal's file out of the memory of the kernel, as a lack of memory does.
+// evict takes the journal's file out of the kernel's memory, as happens if memory is short.
 func (v *voyage) evict() {
 	v.t.Helper()
 	path := filepath.Join(v.dir, fileName)
@@ -161,8 +161,8 @@ func (v *voyage) evict() {
 	}
 }
 
-// A disk whose sectors fail, or that fails as a whole, at any write: each confirmed commit is there, after the disk is
-// well again, after a kill, after a mount anew, and when the kernel had forgotten the file.
+// A disk whose sectors fail, or that fails as a whole, at any write: each confirmed commit is there once the disk works again,
+// after a kill, after a new mount, and after the kernel has dropped the file from its memory.
 func TestFailingDisk(t *testing.T) {
 	for seed := range uint64(failingSeeds) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -202,7 +202,7 @@ func (v *voyage) fail() {
 		v.j = nil
 	}
 	v.must(v.disk.Heal())
-	if f.From > 0 && !kill { // it goes on by itself
+	if f.From > 0 && !kill { // it recovers by itself
 		for tries := 1; !v.commit(); tries++ {
 			if tries == 3 {
 				t.Fatalf("%s: the disk is well, and the journal does not go on: %v", how, v.j.Commit(v.pending))
@@ -223,7 +223,7 @@ func (v *voyage) fail() {
 	v.restart(how+", and after it", true)
 }
 
-// restart starts the journal again, after the file system was mounted anew or without.
+// restart starts the journal again, with or without mounting the file system anew.
 func (v *voyage) restart(how string, anew bool) {
 	v.t.Helper()
 	if v.j != nil {
@@ -237,7 +237,7 @@ func (v *voyage) restart(how string, anew bool) {
 	v.same(how)
 }
 
-// A full disk costs no pages: however often a commit fails, the file holds as many records as before.
+// A full disk loses no pages: however often a commit fails, the file holds as many records as before.
 func TestFullDiskKeepsItsPages(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("aldis-journal", dir, "tmpfs", 0, "size=2m"); err != nil {

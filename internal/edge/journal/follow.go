@@ -19,7 +19,7 @@ var (
 	keyPosition = []byte("position") // with which commit the journal ends
 )
 
-// Pair is what the machine has stored about its vote, and the commit with which the journal ends; nil: nothing yet.
+// Pair returns this machine's stored vote, and the commit at which the journal ends; nil: none yet.
 func (j *Journal) Pair() (vote, position []byte) {
 	_ = j.view(func(tx *bolt.Tx) error {
 		if b := tx.Bucket([]byte(own)); b != nil {
@@ -35,10 +35,10 @@ func (j *Journal) Pair() (vote, position []byte) {
 	return vote, position
 }
 
-// SetVote makes what the machine has voted durable.
+// SetVote makes this machine's vote durable.
 func (j *Journal) SetVote(vote []byte) error { return j.commit([]Op{{own, keyPair, vote}}) }
 
-// CommitAt is Commit, and after it the journal ends with this commit.
+// CommitAt is Commit; the journal then ends at this commit.
 func (j *Journal) CommitAt(ops []Op, position []byte) error {
 	all := append(make([]Op, 0, len(ops)+1), ops...)
 	return j.commit(append(all, Op{own, keyPosition, position}))
@@ -71,7 +71,7 @@ func (j *Journal) Records(copied *os.File, f func(Op) error) error {
 	return err
 }
 
-// Refill is a journal's new content while it is being written. The journal is as it was until Finish.
+// Refill is a journal's new content while it is being written. The journal does not change before Finish.
 type Refill struct {
 	j *Journal
 	w *writer
@@ -95,11 +95,11 @@ func (r *Refill) Add(op Op) error {
 	return r.w.add(op)
 }
 
-// Abandon ends it without a change.
+// Abandon drops the new content; the journal stays as it was.
 func (r *Refill) Abandon() { r.w.abandon() }
 
-// Finish puts the new content in the place of the old, as that of the store and start that it is a copy of. With keep the old file stays
-// under another name, which it returns.
+// Finish replaces the old content with the new, under the store id and the incarnation of the journal that it copies. With keep the old
+// file stays under another name, which Finish returns.
 func (r *Refill) Finish(store, incarnation uint32, vote, position []byte, keep bool) (old string, err error) {
 	j := r.j
 	j.use.Lock()

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A journal takes the content of another, sealed or not, with its store and start, and keeps its own identity. Until that is finished it
-// is as it was, and the old content can be kept.
+// A journal takes over the content of another, sealed or not, with its store id and incarnation, and keeps its own identity. Until
+// Finish it does not change, and the old content can be kept.
 func TestRefill(t *testing.T) {
 	for _, secret := range []atrest.Secret{nil, atrest.Secret("a secret of more than sixteen octets")} {
 		id := Identity{Node: 2, Name: "ship"}

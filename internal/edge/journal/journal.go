@@ -20,7 +20,8 @@ import (
 const (
 	fileName = "aldis.db"
 	// format is 3 since values carry a checksum. In format 2 a message is written once for all its recipients (gateway/mail);
-	// format 1 is that of version 0.1. Both are read and brought to this one, which older versions refuse with a sentence.
+	// format 1 is that of version 0.1. Journals in both are read and converted to format 3, which older versions refuse with a
+	// sentence.
 	format       = 3
 	firstChecked = 3 // the first with checksums
 	formatSealed = 4 // as 3, with sealed records: older versions refuse it with a sentence
@@ -30,7 +31,8 @@ const (
 	lockWait = 500 * time.Millisecond
 )
 
-// Buckets of the journal itself; no Op may name them. own is the first of all and aside the last of the journal's.
+// Buckets of the journal itself; no Op may name them. own sorts before all other buckets, aside after all others of the
+// journal.
 const (
 	own   = "\x00journal"
 	aside = "\x00set-aside" // number -> a record that could not be read (asideOp)
@@ -79,18 +81,18 @@ type Journal struct {
 	*store
 	dir string
 	key *atrest.Key // nil: the records are not sealed
-	// sealedField is keySealed of the file, nil as key; the mark repeats it, for its salt is not found again.
+	// sealedField is keySealed of the file, nil if key is; the mark repeats it, because a lost salt cannot be recovered.
 	sealedField []byte
 	id          uint32 // of the store
 	incarnation atomic.Uint32
 	aside       []Damaged
-	// doubtful: the disk has failed, and the kernel may have dropped what it could not write, of this commit or of the
-	// file's own blocks. No later commit would say so.
+	// doubtful says that the disk has failed: the kernel may have dropped octets that it could not write, of this commit or of
+	// the file's metadata, and no later commit would report it.
 	doubtful bool
 	use      sync.Mutex // of the file: a commit or a copy
 
 	mu   sync.Mutex
-	info os.FileInfo // of the file, to know it again
+	info os.FileInfo // of the file, to recognise it
 }
 
 func be32(n uint32) []byte { return binary.BigEndian.AppendUint32(nil, n) }
@@ -151,8 +153,8 @@ func (j *Journal) commit(ops []Op) error {
 	return j.trouble(err)
 }
 
-// deleted says that the store's file has no name any more: what was committed now is gone when the process ends, so that nobody
-// may be told that it is safe.
+// deleted says that the store's file has no name any more: a commit is then gone when the process exits, so it must not be
+// reported as safe.
 func (j *Journal) deleted() error {
 	links := func(info fs.FileInfo) uint64 {
 		if s, ok := info.Sys().(*syscall.Stat_t); ok {
@@ -163,7 +165,7 @@ func (j *Journal) deleted() error {
 	info, err := j.file.Stat()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err != nil || links(info) > 0 || links(j.info) == 0 { // a file system without such numbers
+	if err != nil || links(info) > 0 || links(j.info) == 0 { // a file system that does not count links
 		return nil
 	}
 	return &Trouble{Path: filepath.Join(j.dir, fileName), Err: ErrGone, what: "it was deleted while the gateway runs",
@@ -174,8 +176,8 @@ func opError(op Op, err error) error {
 	return fmt.Errorf("bucket %q, key %x: %w", op.Bucket, op.Key, err)
 }
 
-// Load calls f for everything in the store, bucket by bucket, keys in the order of their octets. key and value are
-// good until f returns. The first error of f ends it and is returned.
+// Load calls f for each record in the store, bucket by bucket, keys in the order of their octets. key and value are good until
+// f returns. The first error of f stops it and is returned.
 func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 	err := j.view(func(tx *bolt.Tx) error {
 		return tx.ForEach(func(name []byte, b *bolt.Bucket) error {
@@ -186,7 +188,7 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 			of := opener{key: j.key, bucket: bucket}
 			err := b.ForEach(func(k, v []byte) error {
 				value, good := unseal(bucket, k, v)
-				if !good { // Open has read it otherwise
+				if !good { // Open has found it good
 					return fmt.Errorf("journal: %s: %w: the disk gives other data than a moment ago (bucket %q, key %x); replace the disk, and restore a backup",
 						filepath.Join(j.dir, fileName), ErrBroken, bucket, k)
 				}
@@ -205,7 +207,7 @@ func (j *Journal) Load(f func(bucket string, key, value []byte) error) error {
 	return err
 }
 
-// Size is the length of the store's file; it never shrinks, freed space in it is used again.
+// Size is the length of the store's file. It never shrinks; freed space in it is used again.
 func (j *Journal) Size() int64 {
 	var n int64
 	j.db.View(func(tx *bolt.Tx) error {
@@ -215,17 +217,17 @@ func (j *Journal) Size() int64 {
 	return n
 }
 
-// Gone says that the store's file is not where it was: all that is committed goes into a file without a name, and is lost
-// when the process ends. Any goroutine may ask.
+// Gone says that the store's file is not where it was: commits go into a file without a name, and are lost when the process
+// exits. Any goroutine may call it.
 func (j *Journal) Gone() error {
 	path := filepath.Join(j.dir, fileName)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if now, err := os.Stat(path); err == nil && os.SameFile(now, j.info) || err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil // a disk that fails is told otherwise
+		return nil // a failing disk is reported elsewhere
 	}
 	return fmt.Errorf("journal: %s was removed or replaced while the gateway runs: %w; accepted messages are lost when the gateway stops", path, ErrGone)
 }
 
-// Close gives the directory free.
+// Close closes the journal and releases the directory.
 func (j *Journal) Close() error { return j.close() }

@@ -63,12 +63,12 @@ func former(t *testing.T, dir string, format uint32, records ...Op) {
 	})
 }
 
-// A journal of format 1, version 0.1's, or 2 is read and is of format 3 from then on: older versions then refuse it.
+// A journal of format 1 (version 0.1) or 2 is read, and is of format 3 from then on: older versions then refuse it.
 func TestFormerFormat(t *testing.T) {
 	for _, f := range []uint32{1, 2} {
 		dir := t.TempDir()
 		former(t, dir, f, Op{"waiting", []byte("k"), []byte("v")}, Op{"waiting", []byte("empty"), []byte{}})
-		for range 2 { // brought to format 3, and read again
+		for range 2 { // converted to format 3, and read again
 			j := open(t, dir)
 			if got, want := contents(t, j), (map[string]string{"waiting/k": "v", "waiting/empty": ""}); !maps.Equal(got, want) {
 				t.Errorf("format %d: %q is read", f, got)
@@ -320,7 +320,7 @@ func TestKill(t *testing.T) {
 			}
 		}
 		child.Process.Kill()
-		for ok := true; ok; ok = lines.Scan() { // also what was printed before the kill arrived
+		for ok := true; ok; ok = lines.Scan() { // lines printed before the kill arrived too
 			n, err := strconv.Atoi(lines.Text())
 			if err != nil {
 				t.Fatalf("the child says %q", lines.Text())
@@ -342,7 +342,7 @@ func TestKill(t *testing.T) {
 	}
 }
 
-// A full disk: Commit says so, nothing committed is lost, and all goes on when there is room again.
+// On a full disk Commit says so, nothing committed is lost, and everything works again once there is room.
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("aldis-journal", dir, "tmpfs", 0, "size=2m"); err != nil {
@@ -424,7 +424,7 @@ func BenchmarkCommit(b *testing.B) {
 	}
 }
 
-// A start with a journal of 100 MB: what Open reads before bbolt maps the file, and all of it.
+// Start with a journal of 100 MB: the part of Open before bbolt maps the file, and all of Open.
 func BenchmarkOpen100MB(b *testing.B) {
 	dir := b.TempDir()
 	j, err := Open(dir, ship)

@@ -42,7 +42,7 @@ func (j *Journal) CommitLogged(ops []Op, c Logged) error {
 	return nil
 }
 
-// Leave makes the journal that of a machine which is no member of a site any more: its next commits are its own.
+// Leave removes what ties the journal to a site: this machine is no member any more, and its next commits are its own.
 func (j *Journal) Leave() error {
 	return j.commit([]Op{{own, keyPair, nil}, {own, keyPosition, nil}})
 }

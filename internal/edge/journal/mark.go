@@ -19,7 +19,7 @@ const markName = "aldis.store"
 
 const mostMark = 4096 // octets
 
-// markSealed is before the journal's own field that a sealed one is opened with.
+// markSealed precedes, in the mark, the field that opens a sealed journal.
 const markSealed = "\nsealed "
 
 func markOf(id Identity, store uint32, sealed []byte) string {
@@ -34,7 +34,7 @@ func readMark(dir string) ([]byte, error) {
 	return infile.Read(filepath.Join(dir, markName), mostMark)
 }
 
-// markedField is the field that the mark of a sealed journal repeats; nil: there is none.
+// markedField is the field of a sealed journal that the mark repeats; nil: there is none.
 func markedField(dir string) []byte {
 	mark, err := readMark(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func markedField(dir string) []byte {
 	return field
 }
 
-// writeMark makes the mark durable, when it does not say this already.
+// writeMark makes the mark durable, unless it is up to date.
 func writeMark(dir string, id Identity, store uint32, sealed []byte) error {
 	path, text := filepath.Join(dir, markName), markOf(id, store, sealed)
 	if b, err := readMark(dir); err == nil && string(b) == text {
@@ -77,7 +77,7 @@ func writeMark(dir string, id Identity, store uint32, sealed []byte) error {
 	return fmt.Errorf("journal: %s cannot be written: %w", path, err)
 }
 
-// gone says that there was a journal and is none any more.
+// gone says that the directory had a journal and has lost it.
 func gone(dir string) error {
 	mark, err := readMark(dir)
 	if errors.Is(err, syscall.EIO) { // nobody knows whether there was one

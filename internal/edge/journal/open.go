@@ -18,21 +18,21 @@ import (
 	"aldis/internal/edge/infile"
 )
 
-// mostAside bounds the damaged records that a start sets aside. More than that is no accident of one record.
+// mostAside bounds the damaged records that a start sets aside. A file with more has worse damage than single records.
 const mostAside = 16
 
-// Open opens the store in dir for a node and makes what is missing. It changes nothing in a directory that it refuses.
-// Any damaged record is a reason to refuse.
+// Open opens the store in dir for a node, and makes the store if there is none. It changes nothing in a directory that it
+// refuses. It refuses any damaged record.
 func Open(dir string, id Identity) (*Journal, error) { return OpenSparing(dir, id, nil) }
 
-// OpenSparing is Open for a caller that can do without single records of the buckets that spare names: where such a one
-// is damaged it is set aside, and Aside names it.
+// OpenSparing is Open for a caller that can do without single records of some buckets; spare says which. Damaged records of
+// those buckets are set aside, and Aside names them.
 func OpenSparing(dir string, id Identity, spare func(bucket string) bool) (*Journal, error) {
 	return OpenSealed(dir, id, nil, spare)
 }
 
-// OpenSealed is OpenSparing with the secret that seals the records. A journal that is not sealed yet is sealed by this, which
-// needs as much free space as it has octets; without a secret a sealed one is refused, and so it is with another one.
+// OpenSealed is OpenSparing with the secret that seals the records. It seals a journal that is not sealed yet, which needs as
+// much free space as the journal takes. It refuses a sealed journal without a secret, or with another one.
 func OpenSealed(dir string, id Identity, secret atrest.Secret, spare func(bucket string) bool) (*Journal, error) {
 	if len(secret) > 0 && len(secret) < atrest.LeastSecret {
 		return nil, fmt.Errorf("journal: the secret that seals it: %w", atrest.ErrSecret)
@@ -82,7 +82,7 @@ func openFile(f *os.File, dir string, id Identity, secret atrest.Secret, spare f
 	if err = j.unlock(secret, rep); err != nil {
 		return nil, secretError(dir, err)
 	}
-	os.Remove(f.Name() + unfinished) // of a start that was killed: nothing refers to it
+	os.Remove(f.Name() + unfinished) // left by a start that was killed: nothing refers to it
 	if !rep.Fresh && rep.Format < firstChecked {
 		if j.store, err = migrate(f, info.Size()); err != nil {
 			return nil, err
@@ -108,7 +108,7 @@ func openFile(f *os.File, dir string, id Identity, secret atrest.Secret, spare f
 	return j, nil
 }
 
-// lock opens a store's file for this process alone. A file that was replaced meanwhile is not the one that is meant.
+// lock opens a store's file for this process alone. It fails if the file was replaced before it had the lock.
 func lock(path string, flags int) (*os.File, error) {
 	f, err := infile.OpenAs(path, flags, 0o600)
 	if err != nil {
@@ -193,7 +193,7 @@ func (r *Report) damage(path string) error {
 		path, ErrBroken, strings.Join(list, "; "), filepath.Dir(path))
 }
 
-// claim makes a new store ours, notes a changed name, and sets aside what is damaged.
+// claim makes a new store this node's, records a changed name, and sets damaged records aside.
 func (j *Journal) claim(id Identity, rep *Report) error {
 	var ops []Op
 	if rep.Fresh {
@@ -210,7 +210,7 @@ func (j *Journal) claim(id Identity, rep *Report) error {
 	}
 	j.aside = rep.Damaged
 	if rep.Fresh {
-		if err := atrest.SyncDir(j.dir); err != nil { // else a power cut may take the new file's name away
+		if err := atrest.SyncDir(j.dir); err != nil { // otherwise a power cut may lose the new file's name
 			return fmt.Errorf("journal: data directory %s: %w", j.dir, err)
 		}
 	}
@@ -223,7 +223,7 @@ func newStoreID() uint32 {
 	return binary.BigEndian.Uint32(raw[:])
 }
 
-// ownOps are the fields of the journal's own. sealed is that of a sealed one, nil of another.
+// ownOps are the journal's own fields. sealed is the field of a sealed journal, nil for another.
 func ownOps(id Identity, store, incarnation uint32, sealed []byte) []Op {
 	if sealed != nil {
 		id.Name = "" // it is in the configuration, and names nobody here
@@ -233,5 +233,5 @@ func ownOps(id Identity, store, incarnation uint32, sealed []byte) []Op {
 	return append(ops, sealedOps(sealed)...)
 }
 
-// Aside are the records that Open has set aside since they are damaged.
+// Aside are the damaged records that Open has set aside.
 func (j *Journal) Aside() []Damaged { return j.aside }

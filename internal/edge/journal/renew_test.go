@@ -7,7 +7,7 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// After a failure of the disk the store is written anew: all of it is there, sound, and goes on under its name.
+// After a failure of the disk the store is rewritten: it has all records, is sound, and keeps its name.
 func TestRenew(t *testing.T) {
 	dir := t.TempDir()
 	lived(t, dir)

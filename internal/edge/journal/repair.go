@@ -13,10 +13,10 @@ import (
 	"aldis/internal/edge/atrest"
 )
 
-// Progress hears how much of a file has been read. It is called often.
+// Progress receives how much of a file has been read. It is called often.
 type Progress func(read, size int64)
 
-// followed counts what is read of a file.
+// followed counts the octets that are read of a file.
 type followed struct {
 	io.ReaderAt
 	size, read int64
@@ -53,7 +53,7 @@ func existing(dir string, flags int, progress Progress) (*os.File, *followed, er
 	return f, &followed{ReaderAt: f, size: info.Size(), progress: progress}, nil
 }
 
-// Check reads the journal of a directory that nobody uses, as Open does, and changes nothing.
+// Check reads a journal that nobody uses, as Open does, and changes nothing.
 func Check(dir string, progress Progress) (*Report, error) {
 	return Export(dir, progress, nil)
 }
@@ -63,18 +63,19 @@ func Export(dir string, progress Progress, visit func(Exported) error) (*Report,
 	return ExportSealed(dir, nil, progress, visit)
 }
 
-// Exported is a record of a journal as Export gives it.
+// Exported is a record of a journal as ExportSealed passes it to visit.
 type Exported struct {
 	Bucket  string
 	Key     []byte
-	Value   []byte // of a damaged record: the octets that the file has
+	Value   []byte // of a damaged record: the octets in the file
 	Damaged bool
 	Aside   bool // it was set aside
-	Sealed  bool // Key and Value are as the file has them: there was no secret
+	Sealed  bool // Key and Value are as in the file: there was no secret
 }
 
-// ExportSealed is Check, and gives every record to visit on its way. Without the secret of a sealed journal it gives what the file
-// has; with another one it gives none and an error. A record that the secret does not open counts as damaged.
+// ExportSealed is Check that passes every record to visit. Without a secret it passes the records of a sealed journal as they are
+// in the file; with another journal's secret it passes none and returns an error. A record that the secret does not open counts as
+// damaged.
 func ExportSealed(dir string, secret atrest.Secret, progress Progress, visit func(Exported) error) (*Report, error) {
 	f, r, err := existing(dir, os.O_RDONLY, progress)
 	if err != nil {
@@ -94,7 +95,7 @@ func ExportSealed(dir string, secret atrest.Secret, progress Progress, visit fun
 	return &e.report, nil
 }
 
-// exporter opens records on their way to those who want them.
+// exporter opens records before they reach visit.
 type exporter struct {
 	sealed  bool
 	key     *atrest.Key // nil: there was no secret, or nothing is sealed
@@ -124,7 +125,7 @@ func (x *exporter) record(r record) error {
 	return x.visit(out)
 }
 
-// aside gives a record that was set aside as it was before. It may have been set aside before the journal was sealed.
+// aside restores a record that was set aside to its earlier form. It may have been set aside before the journal was sealed.
 func (x *exporter) aside(out *Exported) {
 	blob := out.Value
 	if x.key != nil {
@@ -147,32 +148,32 @@ func (x *exporter) aside(out *Exported) {
 	}
 }
 
-// Repair is what to do with a journal that a start refuses.
+// Repair says how to repair a journal that a start refuses.
 type Repair struct {
-	Identity Identity // the node whose journal it must be; zero: the one that the journal names, where that can be read
-	Buckets  []string // that there may be
-	NoLoose  bool     // leave out what stands on pages outside of the tree
-	Force    bool     // also where nothing is wrong with the file
+	Identity Identity // the node whose journal it must be; zero: the node that the journal names, if that can be read
+	Buckets  []string // names that buckets may have
+	NoLoose  bool     // leave out records on pages outside the tree
+	Force    bool     // also if the file has no fault
 	Progress Progress
-	Secret   atrest.Secret // of a journal that is sealed; the new file is sealed with it too
-	// Keep chooses what the new file holds. lost: records of that bucket may be missing among them.
+	Secret   atrest.Secret // of a sealed journal; the new file is sealed with it too
+	// Keep chooses the records of the new file. lost says whether records of a bucket may be missing from them.
 	Keep func(records []Op, lost func(bucket string) bool) []Op
 }
 
-// Repaired is what a repair has done.
+// Repaired is the result of a repair.
 type Repaired struct {
 	*Report         // of the old file
-	Done     bool   // false: nothing was wrong
+	Done     bool   // false: the file had no fault
 	Records  int    // that could be read
-	Loose    int    // of them, on pages outside of the tree
-	Partial  bool   // there are more such pages than were read
+	Loose    int    // those from pages outside the tree
+	Partial  bool   // there are more pages outside the tree than were read
 	Written  int    // to the new file
 	Old      string // where the old file is now
 	NewStore uint32
 }
 
-// Do writes a new file of what can be read of the old one, which it keeps under another name. The new one has a store id
-// of its own.
+// Do writes a new file with all that can be read of the old one, which it keeps under another name. The new file gets a store
+// id of its own.
 func (p Repair) Do(dir string) (*Repaired, error) {
 	f, r, err := existing(dir, os.O_RDWR, p.Progress)
 	if err != nil {
@@ -206,7 +207,7 @@ func (p Repair) Do(dir string) (*Repaired, error) {
 	return done, writeMark(dir, p.Identity, done.NewStore, s.sealedField)
 }
 
-// claim finds out whose journal it is.
+// claim finds out which node's journal it is.
 func (p *Repair) claim(s *salvaged, dir string) error {
 	rep := &s.report
 	node := s.number(keyNode)
@@ -227,7 +228,7 @@ func (p *Repair) claim(s *salvaged, dir string) error {
 	return nil
 }
 
-// lost says whether records of a bucket may be missing among what was read.
+// lost says whether records of a bucket may be missing from those that were read.
 func (s *salvaged) lost(bucket string) bool {
 	for _, l := range s.walked.Lost {
 		if l.All || l.Bucket == bucket {
@@ -276,7 +277,7 @@ func (p Repair) write(s *salvaged, path string, records []Op, store uint32) (old
 	return old, errors.Join(os.Rename(path+unfinished, path), atrest.SyncDir(filepath.Dir(path)))
 }
 
-// keepOld gives a file a second name that tells when it was put away. The first still leads to it, but on a disk that
+// keepOld gives a file a second name with the time at which it was put away. The first name stays too, unless the file system
 // knows no second names.
 func keepOld(path string) (old string, err error) {
 	stamp := path + ".old-" + time.Now().UTC().Format("20060102-150405")
@@ -294,8 +295,8 @@ func keepOld(path string) (old string, err error) {
 	}
 }
 
-// NewStart puts a journal away, whatever it holds, so that the next start of its directory is that of a new node. It returns
-// where the old file is; "": there was none.
+// NewStart puts a journal away, whatever it holds: the next start in its directory is a new node's. It returns where the old
+// file is; "": there was none.
 func NewStart(dir string) (old string, err error) {
 	path := filepath.Join(dir, fileName)
 	f, err := lock(path, os.O_RDWR)

@@ -21,8 +21,8 @@ import (
 
 var allBuckets = []string{"mail", "to", "peer", "seal", "own", "far", "copy", "bridge", "deliver"}
 
-// repairs repairs a damaged file and says how many records of want the new one holds, and how many that had been deleted.
-// Every value is one that was once committed under its key.
+// repairs repairs a damaged file. It returns how many records of want the new file holds, and how many that had been deleted.
+// Every value was once committed under its key.
 func repairs(t *testing.T, what string, file []byte, want map[string]string, ever map[string][]string) (kept, back int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +62,7 @@ func repairs(t *testing.T, what string, file []byte, want map[string]string, eve
 	return kept, back
 }
 
-// With one page zeroed a repair saves all but what stood on that page, or an old copy of it.
+// If one page is zeroed, a repair saves all records except those on that page, and of those perhaps an old copy.
 func TestRepairZeroedPage(t *testing.T) {
 	whole, want, ever := lived(t, t.TempDir())
 	least, worst, back, most := len(want), 0, 0, 0
@@ -80,13 +80,13 @@ func TestRepairZeroedPage(t *testing.T) {
 		back = max(back, old)
 	}
 	t.Logf("of %d records at least %d are saved (page %d zeroed), and at most %d that were deleted come back", len(want), least, worst, back)
-	if most < 30 { // that one bucket fills a page is the worst case here
+	if most < 30 { // the worst case here is a bucket that fills one page
 		t.Errorf("no page has more than %d records", most)
 	}
 }
 
-// recordsOn is how many records a page of a bbolt file has itself, those of buckets that lie inside it too: what is lost with
-// it where no older copy of the page is left. Which older pages are left follows from bbolt's list of free ones.
+// recordsOn is the number of records on a page of a bbolt file, including those of buckets inside it. They are lost with the
+// page unless an older copy of it is left, which depends on bbolt's list of free pages.
 func recordsOn(page []byte) (n int) {
 	const leaf, nested, header, element, bucket = 0x02, 0x01, 16, 16, 16
 	if binary.LittleEndian.Uint16(page[8:])&leaf == 0 {
@@ -98,14 +98,14 @@ func recordsOn(page []byte) (n int) {
 		switch {
 		case binary.LittleEndian.Uint32(e)&nested == 0:
 			n++
-		case binary.LittleEndian.Uint64(value) == 0: // its root is inside it
+		case binary.LittleEndian.Uint64(value) == 0: // the bucket's root is inside the page
 			n += recordsOn(value[bucket:])
 		}
 	}
 	return n
 }
 
-// The list of buckets is lost: pages are found again, and know their bucket by their checksums.
+// The list of buckets is lost: pages are found again, and the checksums tell their buckets.
 func TestRepairWithoutTree(t *testing.T) {
 	whole, want, ever := lived(t, t.TempDir())
 	clear(whole[:8192]) // both meta pages
@@ -116,7 +116,7 @@ func TestRepairWithoutTree(t *testing.T) {
 	}
 }
 
-// Whatever is damaged, a repair ends, and the new file is sound and holds nothing that was never committed.
+// Whatever is damaged, a repair finishes, and the new file is sound and holds nothing that was never committed.
 func TestRepairAnyDamage(t *testing.T) {
 	whole, want, ever := lived(t, t.TempDir())
 	r := rand.New(rand.NewPCG(4, 4))
@@ -136,7 +136,7 @@ func TestRepairAnyDamage(t *testing.T) {
 	}
 }
 
-// The last transaction's meta page is lost: the repair finds what that transaction wrote.
+// The last transaction's meta page is lost: the repair finds the records of that transaction.
 func TestRepairLastTransaction(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
@@ -192,7 +192,7 @@ func TestRepairOfSound(t *testing.T) {
 	}
 }
 
-// A commit after the file was deleted is not said to be safe; one to a file that was only moved is.
+// A commit after the file was deleted is not reported as safe; a commit to a file that was only moved is.
 func TestDeletedWhileOpen(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "data", fileName)
@@ -212,7 +212,7 @@ func TestDeletedWhileOpen(t *testing.T) {
 	j.Close()
 }
 
-// A file that is empty or missing where there was a journal is refused, until the operator begins anew.
+// An empty or missing file in the place of a journal is refused, until the operator begins anew.
 func TestGone(t *testing.T) {
 	for name, lose := range map[string]func(path string) error{
 		"empty":   func(path string) error { return os.Truncate(path, 0) },
@@ -249,7 +249,7 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// A damaged record is set aside as it is, once, and is not lost.
+// A damaged record is set aside unchanged, once, and is not lost.
 func TestAside(t *testing.T) {
 	dir := t.TempDir()
 	j := open(t, dir)
@@ -295,7 +295,7 @@ func TestAside(t *testing.T) {
 	if want := []string{"mail/two true", "mail/one false"}; !slices.Equal(found, want) {
 		t.Errorf("%q, want %q", found, want)
 	}
-	// In a bucket that is not spare it is a reason to refuse.
+	// In a bucket that cannot spare records, the journal is refused.
 	if err := os.WriteFile(path, bytes.ReplaceAll(whole, []byte("third"), []byte("tHird")), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestAside(t *testing.T) {
 	}
 }
 
-// A start that is killed while it brings a journal to the newer format leaves the old one as it was.
+// A start that is killed while it converts a journal to the newer format leaves the old file unchanged.
 func TestKilledMigration(t *testing.T) {
 	dir := t.TempDir()
 	former(t, dir, 2, Op{"waiting", []byte("k"), []byte("v")})
@@ -332,7 +332,7 @@ func (d badDisk) ReadAt(b []byte, at int64) (int, error) {
 	return d.Reader.ReadAt(b, at)
 }
 
-// A sector that the disk does not give is a fault of its page, wherever it is, and the rest is saved.
+// A sector that the disk does not return is a fault of its page, wherever it is, and the rest is saved.
 func TestBadSector(t *testing.T) {
 	whole, want, _ := lived(t, t.TempDir())
 	faults := 0

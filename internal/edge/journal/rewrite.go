@@ -12,10 +12,10 @@ import (
 	"aldis/internal/edge/atrest"
 )
 
-// unfinished ends the name of a file that is being written.
+// unfinished is the suffix of a file that is being written.
 const unfinished = ".new"
 
-// A batch of a rewritten file: memory stays bounded.
+// Bounds of a batch of a rewritten file, which bound the memory.
 const (
 	batchOps    = 1000
 	batchOctets = 1 << 20
@@ -25,7 +25,7 @@ const (
 type writer struct {
 	*store
 	path   string
-	key    *atrest.Key // seals the ops that are added; nil: they are sealed already, or are not to be
+	key    *atrest.Key // seals the ops that are added; nil: they are sealed already, or stay unsealed
 	ops    []Op
 	octets int
 }
@@ -42,11 +42,11 @@ func rewrite(path string) (*writer, error) {
 		f.Close()
 		return nil, err
 	}
-	s.db.NoSync = true // once, at the end
+	s.db.NoSync = true // synced once, at the end
 	return &writer{store: s, path: path}, nil
 }
 
-// add takes an op; its key and value must stay as they are.
+// add takes an op, and seals it if there is a key; the op's key and value must not change afterwards.
 func (w *writer) add(op Op) error {
 	if w.key != nil {
 		op = sealOp(w.key, op)
@@ -54,7 +54,7 @@ func (w *writer) add(op Op) error {
 	return w.put(op)
 }
 
-// put takes an op as the file has it.
+// put takes an op as the file stores it.
 func (w *writer) put(op Op) error {
 	w.ops = append(w.ops, op)
 	w.octets += len(op.Key) + len(op.Value)
@@ -70,7 +70,7 @@ func (w *writer) flush() error {
 	return err
 }
 
-// finish makes the file durable. Its name is still that of an unfinished one.
+// finish makes the file durable. Its name still has the suffix unfinished.
 func (w *writer) finish() error {
 	if err := w.flush(); err != nil {
 		return err
@@ -82,14 +82,14 @@ func (w *writer) finish() error {
 	return nil
 }
 
-// abandon removes what was written.
+// abandon removes the unfinished file.
 func (w *writer) abandon() {
 	w.close()
 	os.Remove(w.path + unfinished)
 }
 
-// migrate writes a store of an older format anew, with checksums, puts it in the place of the old one and opens it.
-// Killed in the middle, the old file is as it was.
+// migrate rewrites a store of an older format with checksums, replaces the old file and opens the new one. If it is killed in
+// the middle, the old file is unchanged.
 func migrate(f *os.File, size int64) (*store, error) {
 	path := f.Name()
 	w, err := rewrite(path)
@@ -123,9 +123,9 @@ func (w *writer) migrate(f *os.File, size int64) error {
 	return errors.Join(os.Rename(w.path+unfinished, w.path), atrest.SyncDir(filepath.Dir(w.path)))
 }
 
-// renew writes the whole store anew and puts it in the place of the old file, so that nothing of it depends on what the
-// kernel remembers of a disk that has failed. It reads the old file as it was after the last transaction that is durable,
-// and no page of it by bbolt's map. The new one counts when the disk has given it back.
+// renew rewrites the whole store and replaces the old file, so that nothing depends on the kernel's cache of a disk that has
+// failed. It reads the old file at the last durable transaction, and no page of it through bbolt's map. The new file counts
+// once the disk has returned all of it.
 func (j *Journal) renew() error {
 	path := filepath.Join(j.dir, fileName)
 	switch now, err := os.Stat(path); {
@@ -143,12 +143,12 @@ func (j *Journal) renew() error {
 	j.mu.Lock()
 	j.store, j.info = fresh, info
 	j.mu.Unlock()
-	old.close() // what it says is of no use any more
+	old.close() // its error does not matter any more
 	return errors.Join(err, atrest.SyncDir(j.dir))
 }
 
-// replace puts a new file with all that a store held after its last transaction in the place of the old one. The caller
-// makes its name durable.
+// replace writes a new file with all that a store held after its last transaction, and puts it in the place of the old one. The
+// caller makes the name durable.
 func replace(path string, from *store) (*store, error) {
 	w, err := rewrite(path)
 	if err != nil {
@@ -174,8 +174,8 @@ func replace(path string, from *store) (*store, error) {
 	return fresh, nil
 }
 
-// takeBack opens a file whose newest transaction lacks pages that never came to the disk, as it was before. That
-// transaction was confirmed to nobody, because such pages are looked for first.
+// takeBack opens a file whose newest transaction lacks pages that never reached the disk, in its state before that transaction.
+// Nobody received a confirmation of that transaction, because a commit looks for such pages first.
 func takeBack(f *os.File, before state) (*store, error) {
 	s, err := replace(f.Name(), &store{file: f, last: before})
 	if err != nil {
@@ -184,8 +184,8 @@ func takeBack(f *os.File, before state) (*store, error) {
 	return s, atrest.SyncDir(filepath.Dir(f.Name()))
 }
 
-// before is what a file held before its newest transaction, and its report; nil: that transaction was confirmed, as far as
-// one can see, or the earlier content cannot be read either.
+// before is the state of a file before its newest transaction, and its report; nil: that transaction was confirmed, as far as
+// one can see, or the earlier state cannot be read either.
 func before(f *os.File, newest *reader) (*Report, state) {
 	if at, err := dropped(f); err != nil || at == nil || newest.report.Sound() {
 		return nil, state{}
@@ -202,7 +202,7 @@ func before(f *os.File, newest *reader) (*Report, state) {
 	return nil, state{}
 }
 
-// reopen opens the finished file anew, after the disk has given all of it back.
+// reopen opens the finished file anew, after the disk has returned all of it.
 func (w *writer) reopen() (*store, error) {
 	want := w.last
 	if err := w.close(); err != nil {
@@ -220,7 +220,7 @@ func (w *writer) reopen() (*store, error) {
 	return s, err
 }
 
-// openAt opens a file when the disk gives the state for which it is taken.
+// openAt opens a file if the disk returns the state that is wanted.
 func openAt(f *os.File, want state) (*store, error) {
 	e, err := examineState(f, want, nil)
 	if err != nil {
@@ -232,7 +232,7 @@ func openAt(f *os.File, want state) (*store, error) {
 	return openStore(f, want)
 }
 
-// examineState reads a file at a state, and finds an error where anything of it is missing.
+// examineState reads a file at a state, and returns an error if anything of that state is missing.
 func examineState(f *os.File, want state, visit func(record) error) (*reader, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -250,7 +250,7 @@ func examineState(f *os.File, want state, visit func(record) error) (*reader, er
 	return e, nil
 }
 
-// copy adds all that another store held after its last transaction.
+// copy adds all records that another store held after its last transaction.
 func (w *writer) copy(from *store) error {
 	e, err := examineState(from.file, from.last, func(r record) error {
 		if !r.good {

@@ -11,27 +11,27 @@ import (
 	"aldis/internal/edge/journal/pages"
 )
 
-// salvaged is what can be read of a broken file.
+// salvaged is everything that can be read of a broken file.
 type salvaged struct {
 	*reader
 	records []Op
 	serials []uint32
-	damaged []Damaged         // what was recognised as a record, and is lost
-	loose   int               // of records, those that come from pages outside of the tree
-	most    bool              // more pages are loose than were read
-	place   map[string]int    // of a record in records, by nameOf
+	damaged []Damaged         // recognised as records, but lost
+	loose   int               // how many of records come from pages outside the tree
+	most    bool              // there are more pages outside the tree than were read
+	place   map[string]int    // index of a record in records, by nameOf
 	names   []string          // of buckets
 	inAside map[string][]byte // records that were set aside, by key
 
-	key         *atrest.Key // of a sealed file, nil before open and of another
+	key         *atrest.Key // of a sealed file; nil before open, and for a file that is not sealed
 	sealedField []byte
 }
 
 func nameOf(bucket string, key []byte) string { return bucket + "\x00" + string(key) }
 
-// salvage reads all that the tree holds and, with loose, what pages outside of it hold of the stretches that are lost.
-// names are buckets that there may be: a page outside of the tree does not say to which it belongs, but the checksum of a
-// record fits in one alone.
+// salvage reads all records of the tree and, with loose, also records from pages outside it that lie in lost stretches. names
+// are the names that buckets may have: a page outside the tree does not name its bucket, but the checksum of a record fits only
+// one bucket.
 func salvage(r io.ReaderAt, size int64, names []string, loose bool) (*salvaged, error) {
 	s := &salvaged{place: map[string]int{}, inAside: map[string][]byte{}}
 	var err error
@@ -66,16 +66,16 @@ func (s *salvaged) put(op Op, serial uint32) {
 	s.records, s.serials = append(s.records, op), append(s.serials, serial)
 }
 
-// loosePage is a page outside of the tree, as far as its records are whole.
+// loosePage is a page outside the tree, with its whole records.
 type loosePage struct {
 	bucket  string
-	newest  uint32 // serial
+	newest  uint32 // serial of its newest record
 	records []Op
 	serials []uint32
 }
 
-// addLoose takes records of pages outside of the tree, the newest page of each stretch. A record is taken when it lies in
-// a stretch that is lost, or was written by a transaction behind the tree's.
+// addLoose adds records from pages outside the tree, for each stretch from its newest page. It adds a record that lies in a
+// lost stretch, or that was written by a later transaction than the tree.
 func (s *salvaged) addLoose(records bool) error {
 	var list []loosePage
 	all, err := s.file.Loose(func(on []pages.Record) error {
@@ -120,7 +120,7 @@ func (s *salvaged) wanted(op Op, serial uint32) bool {
 	return serial > uint32(s.file.Tx()) || slices.ContainsFunc(s.walked.Lost, func(l pages.Lost) bool { return l.Holds(op.Bucket, op.Key) })
 }
 
-// identify finds the bucket of a loose page's records, and leaves out those whose checksum is wrong.
+// identify finds the bucket of the records on a loose page, and leaves out records with a wrong checksum.
 func (s *salvaged) identify(on []pages.Record) (p loosePage) {
 	names := s.names
 	if on[0].Bucket != "" {
@@ -135,7 +135,7 @@ func (s *salvaged) identify(on []pages.Record) (p loosePage) {
 			if !good {
 				continue
 			}
-			p.bucket, names = name, []string{name} // one page has records of one bucket
+			p.bucket, names = name, []string{name} // all records of a page are of one bucket
 			p.records = append(p.records, clone(record{bucket: name, key: r.Key, value: value}))
 			p.serials = append(p.serials, serialOf(r.Value))
 			p.newest = max(p.newest, serialOf(r.Value))
@@ -145,7 +145,7 @@ func (s *salvaged) identify(on []pages.Record) (p loosePage) {
 	return p
 }
 
-// addOwn takes fields of the journal's own that the tree lacks: the newest of each.
+// addOwn adds the journal's own fields that the tree lacks, the newest of each.
 func (s *salvaged) addOwn(p loosePage) {
 	for i, op := range p.records {
 		name := string(op.Key)
@@ -157,7 +157,7 @@ func (s *salvaged) addOwn(p loosePage) {
 	}
 }
 
-// number is a field of the journal's own, as far as it can be found.
+// number is one of the journal's own fields, or 0 if it cannot be found.
 func (s *salvaged) number(key []byte) uint32 {
 	if v, ok := s.field(key); ok && len(v) == 4 {
 		return binary.BigEndian.Uint32(v)
@@ -165,7 +165,7 @@ func (s *salvaged) number(key []byte) uint32 {
 	return 0
 }
 
-// stretches of keys that a newer page has answered for.
+// stretches are the keys that newer pages cover.
 type stretches struct{ list [][2][]byte } // first and last, apart, in order
 
 func (s *stretches) find(key []byte) int {

@@ -12,11 +12,11 @@ import (
 	"aldis/internal/edge/atrest"
 )
 
-// In a sealed file a record's key is the hash of its name (atrest.Key.Name), and its value is sealed: the length of the true
-// key in two octets, that key, the true value. A sealed value is bound to its bucket and its place there. Records that were
-// set aside keep their number as a key, and have a value that is sealed as a whole. The journal's own fields are clear.
+// In a sealed file a record's key is the hash of its name (atrest.Key.Name). Its value is sealed: the length of the true key in
+// two octets, that key, the true value. A sealed value is bound to its bucket and to its key there. Records that were set aside
+// keep their number as key, and their value is sealed as a whole. The journal's own fields are not sealed.
 
-// sealedText is what keySealed holds besides the salt, sealed: any text would do.
+// sealedText is the sealed text that keySealed holds besides the salt: any text would do.
 const sealedText = "aldis journal"
 
 // sealedField is the value of keySealed.
@@ -24,7 +24,7 @@ func sealedField(key *atrest.Key) []byte {
 	return append(bytes.Clone(key.Salt()), key.Seal([]byte(sealedText), []byte(own))...)
 }
 
-// keyOf is the key of a file with this field.
+// keyOf makes the key of a file that has this field.
 func keyOf(secret atrest.Secret, field []byte) (*atrest.Key, error) {
 	if len(secret) == 0 {
 		return nil, ErrSealed
@@ -54,13 +54,13 @@ func secretError(dir string, err error) error {
 	return fmt.Errorf("journal: %s: %w", path, err)
 }
 
-// about is what a sealed value is bound to.
+// about names the bucket and key to which a sealed value is bound.
 func about(bucket string, key []byte) []byte {
 	b := binary.BigEndian.AppendUint16(nil, uint16(len(bucket)))
 	return append(append(b, bucket...), key...)
 }
 
-// sealOps are ops as a sealed file has them. Without a key they are as they were.
+// sealOps are the ops in the form of a sealed file. Without a key they stay as they are.
 func sealOps(key *atrest.Key, ops []Op) []Op {
 	if key == nil {
 		return ops
@@ -76,7 +76,7 @@ func sealOp(key *atrest.Key, op Op) Op {
 	switch op.Bucket {
 	case own:
 		if bytes.Equal(op.Key, keyName) {
-			op.Value = []byte{} // as ownOps
+			op.Value = []byte{} // as ownOps has it
 		}
 		return op
 	case aside:
@@ -94,7 +94,7 @@ func sealOp(key *atrest.Key, op Op) Op {
 	return op
 }
 
-// openRecord undoes sealOp for a record that is not the journal's own.
+// openRecord undoes sealOps for a record that is not the journal's own.
 func openRecord(key *atrest.Key, bucket string, name, sealed []byte) (k, value []byte, ok bool) {
 	b, ok := key.Open(sealed, about(bucket, name))
 	if !ok || len(b) < 2 || len(b)-2 < int(binary.BigEndian.Uint16(b)) {
@@ -104,7 +104,7 @@ func openRecord(key *atrest.Key, bucket string, name, sealed []byte) (k, value [
 	return b[2:n], b[n:], bytes.Equal(key.Name(bucket, b[2:n]), name)
 }
 
-// keyOfFile says whether a journal's file is sealed, and with what; nil: there is no secret.
+// keyOfFile says whether a journal's file is sealed, and returns its key; nil: there is no secret.
 func keyOfFile(f *os.File, size int64, secret atrest.Secret, dir string) (sealed bool, key *atrest.Key, err error) {
 	e, err := examine(f, size, nil)
 	if err != nil || !e.report.Sealed || len(secret) == 0 {
@@ -114,14 +114,14 @@ func keyOfFile(f *os.File, size int64, secret atrest.Secret, dir string) (sealed
 	return true, key, err
 }
 
-// opener opens the records of a bucket, and gives them in the order of their true keys.
+// opener opens the records of a bucket, and passes them on in the order of their true keys.
 type opener struct {
 	key    *atrest.Key
 	bucket string
 	opened []Op
 }
 
-// take gives a record to f at once where nothing is sealed.
+// take passes a record to f at once if the file is not sealed, and otherwise keeps it.
 func (o *opener) take(path string, k, v []byte, f func(string, []byte, []byte) error) error {
 	if o.key == nil {
 		return f(o.bucket, k, v)
@@ -135,7 +135,7 @@ func (o *opener) take(path string, k, v []byte, f func(string, []byte, []byte) e
 	return nil
 }
 
-// rest gives what take has kept.
+// rest passes on the records that take has kept.
 func (o *opener) rest(f func(string, []byte, []byte) error) error {
 	slices.SortFunc(o.opened, func(a, b Op) int { return bytes.Compare(a.Key, b.Key) })
 	for _, op := range o.opened {
@@ -146,7 +146,7 @@ func (o *opener) rest(f func(string, []byte, []byte) error) error {
 	return nil
 }
 
-// fieldOf is keySealed of a file, or what its mark repeats of it: nobody could make its salt again.
+// fieldOf is keySealed of a file, or the copy in its mark: a lost salt cannot be recovered.
 func fieldOf(rep *Report, dir string) []byte {
 	if rep.sealed != nil {
 		return rep.sealed
@@ -154,7 +154,7 @@ func fieldOf(rep *Report, dir string) []byte {
 	return markedField(dir)
 }
 
-// unlock finds the key of a journal that is sealed, and makes one for a new journal that is to be.
+// unlock finds the key of a sealed journal, or makes one for a new journal if there is a secret.
 func (j *Journal) unlock(secret atrest.Secret, rep *Report) (err error) {
 	switch {
 	case rep.Sealed:
@@ -167,7 +167,7 @@ func (j *Journal) unlock(secret atrest.Secret, rep *Report) (err error) {
 	return err
 }
 
-// seal seals a journal that is not sealed yet where there is a secret, and ends what such a sealing has left undone.
+// seal seals a journal that is not sealed yet if there is a secret, and completes a sealing that was interrupted.
 func (j *Journal) seal(secret atrest.Secret) error {
 	if j.key == nil && len(secret) > 0 {
 		return j.enclose(secret.NewKey())
@@ -179,7 +179,7 @@ func (j *Journal) seal(secret atrest.Secret) error {
 	return nil
 }
 
-// sealedOps make a file a sealed one with this field. They come behind the other fields of the journal's own; nil: none.
+// sealedOps mark a file as sealed, with this field. They follow the journal's other own fields; nil: none.
 func sealedOps(field []byte) []Op {
 	if field == nil {
 		return nil
@@ -187,7 +187,7 @@ func sealedOps(field []byte) []Op {
 	return []Op{{own, keyFormat, be32(formatSealed)}, {own, keySealed, field}}
 }
 
-// open opens what was saved of a sealed file. A record that the secret does not open is lost.
+// open opens the records that were salvaged from a sealed file. A record that the secret does not open is lost.
 func (s *salvaged) open(secret atrest.Secret, dir string) (err error) {
 	if !s.report.Sealed {
 		return nil
@@ -212,8 +212,8 @@ func (s *salvaged) open(secret atrest.Secret, dir string) (err error) {
 	return nil
 }
 
-// enclose puts a sealed file in the place of one that is not, and overwrites what that held. Killed in the middle, the journal is
-// the one or the other, and the next start goes on with it.
+// enclose replaces an unsealed file with a sealed one, and overwrites the old octets. If it is killed in the middle, the journal
+// is either file, and the next start completes the work.
 func (j *Journal) enclose(key *atrest.Key) error {
 	field := sealedField(key)
 	path := filepath.Join(j.dir, fileName)
@@ -231,7 +231,7 @@ func (j *Journal) enclose(key *atrest.Key) error {
 	return nil
 }
 
-// enclosed writes the sealed file beside the other.
+// enclosed writes the sealed file beside the unsealed one.
 func enclosed(path string, from *store, key *atrest.Key, field []byte) (*store, error) {
 	w, err := rewrite(path)
 	if err != nil {
@@ -253,7 +253,7 @@ func enclosed(path string, from *store, key *atrest.Key, field []byte) (*store, 
 	return w.reopen()
 }
 
-// Unsealed are the files beside a sealed journal that are not sealed: journals that a repair has put away before, and the like.
+// Unsealed are the unsealed files beside a sealed journal, such as journals that an earlier repair has put away.
 func (j *Journal) Unsealed() (paths []string) {
 	if j.key == nil {
 		return nil
@@ -274,10 +274,10 @@ func (j *Journal) Unsealed() (paths []string) {
 	return paths
 }
 
-// Key is what the records are sealed with; nil: they are not.
+// Key seals the records; nil: they are not sealed.
 func (j *Journal) Key() *atrest.Key { return j.key }
 
-// IsSealed says of the journal in dir, which may be in use, whether it is sealed. There may be none.
+// IsSealed says whether the journal in dir is sealed. It may be in use, and dir may have none.
 func IsSealed(dir string) bool {
 	mark, err := readMark(dir)
 	return err == nil && bytes.Contains(mark, []byte(markSealed))

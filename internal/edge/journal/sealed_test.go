@@ -35,7 +35,7 @@ func sealed(t *testing.T, dir string) *Journal {
 	return j
 }
 
-// telling are the octets that a stolen disk must not show.
+// telling are octets that a stolen disk must not show.
 var telling = []string{"urn:jxta:uuid-PEER", "urn:jxta:uuid-PIPE", "the payload", "ship"}
 
 func tell(t *testing.T, j *Journal, records int) map[string]string {
@@ -50,7 +50,7 @@ func tell(t *testing.T, j *Journal, records int) map[string]string {
 	return want
 }
 
-// silent says that no file in dir has what is telling.
+// silent says that no file in dir has any octets of telling.
 func silent(t *testing.T, what, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -64,7 +64,7 @@ func silent(t *testing.T, what, dir string) {
 	}
 }
 
-// A thief of the disk without the secret has nothing of a journal's content; the gateway has all of it, in the same order.
+// A thief of the disk without the secret reads none of a journal's records; the gateway reads all of them, in the same order.
 func TestStolenDisk(t *testing.T) {
 	dir := t.TempDir()
 	j := sealed(t, dir)
@@ -83,7 +83,7 @@ func TestStolenDisk(t *testing.T) {
 	check.NoError(t, j.Load(func(_ string, key, _ []byte) error { keys = append(keys, string(key)); return nil }))
 	check.True(t, "keys are in order", slices.IsSorted(keys), keys)
 	check.NoError(t, j.SetAside([]Op{{"to", []byte("001 " + telling[0]), []byte(want["to/001 "+telling[0]])}}))
-	j.doubtful = true // the whole file is written anew
+	j.doubtful = true // the whole file is rewritten
 	check.NoError(t, j.Commit([]Op{{"to", []byte("002 " + telling[0]), nil}}))
 	delete(want, "to/001 "+telling[0])
 	delete(want, "to/002 "+telling[0])
@@ -91,7 +91,7 @@ func TestStolenDisk(t *testing.T) {
 	check.NoError(t, j.Close())
 	silent(t, "written anew", dir)
 
-	// Check and its like, without the secret and with it.
+	// Check, Export and the like, without the secret and with it.
 	rep, err := Check(dir, nil)
 	check.NoError(t, err)
 	check.True(t, "it is sound and sealed", rep.Sound() && rep.Sealed, rep.Problems())
@@ -120,7 +120,7 @@ func TestStolenDisk(t *testing.T) {
 	check.Equal(t, "what was set aside", setAside, "001 "+telling[0])
 }
 
-// Another secret, and none, are refused with a sentence, and the journal is as it was.
+// A wrong secret is refused with a sentence, and so is a missing one; the journal does not change.
 func TestWrongSecret(t *testing.T) {
 	dir := t.TempDir()
 	j := sealed(t, dir)
@@ -151,8 +151,8 @@ func TestWrongSecret(t *testing.T) {
 	tell(t, sealed(t, dir), 3)
 }
 
-// A journal that was clear is sealed at the first start with a secret. Nothing is lost, and the octets of the old file are
-// overwritten: a second name of it shows that.
+// A clear journal is sealed at the first start with a secret. Nothing is lost, and the octets of the old file are overwritten,
+// as a second name of that file shows.
 func TestSealing(t *testing.T) {
 	for _, older := range []uint32{0, 2} {
 		dir := t.TempDir()
@@ -193,7 +193,7 @@ func TestSealing(t *testing.T) {
 }
 
 // A start that was killed while it sealed leaves the clear journal or the sealed one, and the next start goes on with it and
-// overwrites what is left.
+// overwrites the clear octets that are left.
 func TestSealingWasKilled(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, fileName)
@@ -203,7 +203,7 @@ func TestSealingWasKilled(t *testing.T) {
 	clearFile, err := os.ReadFile(path)
 	check.NoError(t, err)
 
-	// Before the sealed one has its name: a second name of the journal, and half a new one.
+	// Before the sealed file has the journal's name: a second name of the journal, and half a new file.
 	check.NoError(t, os.Link(path, path+clearName))
 	check.NoError(t, os.WriteFile(path+unfinished, clearFile[:5000], 0o600))
 	j = sealed(t, dir)
@@ -211,7 +211,7 @@ func TestSealingWasKilled(t *testing.T) {
 	check.NoError(t, j.Close())
 	silent(t, "killed before", dir)
 
-	// Behind it: the old journal under its second name.
+	// After it: the old journal under its second name.
 	check.NoError(t, os.WriteFile(path+clearName, clearFile, 0o600))
 	j = sealed(t, dir)
 	check.True(t, "all is there", maps.Equal(contents(t, j), want))
@@ -219,7 +219,7 @@ func TestSealingWasKilled(t *testing.T) {
 	silent(t, "killed behind", dir)
 }
 
-// sealer is the environment of a process that seals the journal of a directory, to be killed.
+// sealer is the environment of a process that seals the journal of a directory and is killed.
 const sealer = "ALDIS_TEST_SEALER"
 
 func init() {
@@ -257,8 +257,8 @@ func TestKilledWhileSealing(t *testing.T) {
 	}
 }
 
-// killWhen kills a process at the round's sight of its directory: the new file is there, has grown, is gone, the second name is
-// there or gone.
+// killWhen kills a process at a state of its directory that depends on the round: the new file exists, has grown, or is gone;
+// the second name exists or is gone.
 func killWhen(cmd *exec.Cmd, dir string, round int) {
 	path := filepath.Join(dir, fileName)
 	is := func(name string) bool { _, err := os.Lstat(name); return err == nil }
@@ -280,14 +280,14 @@ func killWhen(cmd *exec.Cmd, dir string, round int) {
 	cmd.Process.Kill()
 }
 
-// ended says that a process has ended and nobody has waited for it.
+// ended says that a process has exited and has not been waited for.
 func ended(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	_, rest, _ := strings.Cut(string(text), ") ")
 	return err != nil || strings.HasPrefix(rest, "Z")
 }
 
-// A bit that changed sets one record aside; somebody who writes into the file with checksums that fit is noticed.
+// A flipped bit sets one record aside. If somebody writes into the file with matching checksums, that is noticed.
 func TestSealedDamage(t *testing.T) {
 	dir := t.TempDir()
 	j := sealed(t, dir)
@@ -297,14 +297,14 @@ func TestSealedDamage(t *testing.T) {
 	whole, err := os.ReadFile(path)
 	check.NoError(t, err)
 
-	// The file has a record's value where its name is, and behind that the head and what is sealed.
+	// In the file a record's value follows its name: first its head, and then the sealed octets.
 	key, err := keyOf(secret, mustSealed(t, dir))
 	check.NoError(check.Fatal(t), err)
 	name := key.Name("to", []byte("001 "+telling[0]))
 	at := bytes.LastIndex(whole, name)
 	check.True(check.Fatal(t), "the name is in the file", at > 0)
 	broken := bytes.Clone(whole)
-	for at := bytes.Index(broken, name); at >= 0; { // also where an older page has it
+	for at := bytes.Index(broken, name); at >= 0; { // older pages may have it too
 		broken[at+len(name)+headLen+40] ^= 1
 		next := bytes.Index(broken[at+1:], name)
 		if next < 0 {
@@ -327,7 +327,7 @@ func TestSealedDamage(t *testing.T) {
 	j = sealed(t, dir)
 	check.True(t, "a repair keeps it", maps.Equal(contents(t, j), less))
 
-	// A record sealed under one name is put under another, with checksums that fit.
+	// A record that was sealed under one name is put under another, with matching checksums.
 	check.NoError(t, j.Close())
 	check.NoError(t, os.WriteFile(path, whole, 0o600))
 	swap(t, dir, key)
@@ -353,7 +353,7 @@ func mustSealed(t *testing.T, dir string) []byte {
 	return field
 }
 
-// swap exchanges the content of two records, as an attacker would who knows the format and not the secret.
+// swap exchanges the values of two records, as an attacker would who knows the format but not the secret.
 func swap(t *testing.T, dir string, key *atrest.Key) {
 	t.Helper()
 	j, err := Open(dir, ship)
@@ -371,12 +371,12 @@ func swap(t *testing.T, dir string, key *atrest.Key) {
 		}
 		return nil
 	}))
-	j.key = nil // as the file has them
+	j.key = nil // as in the file
 	check.NoError(t, j.Commit([]Op{{"to", a, values[string(b)]}, {"to", b, values[string(a)]}}))
 	check.NoError(t, j.Close())
 }
 
-// The mark repeats what a secret is checked with: without it a file whose own page is broken could not be opened by anybody.
+// The mark repeats the field that checks a secret: without it nobody could open a file whose own page is broken.
 func TestRepairOfTheOwnPage(t *testing.T) {
 	dir := t.TempDir()
 	j := sealed(t, dir)
@@ -390,7 +390,7 @@ func TestRepairOfTheOwnPage(t *testing.T) {
 	check.True(t, "all is there", maps.Equal(contents(t, sealed(t, dir)), want))
 }
 
-// A backup is as sealed as its journal, is made and put back without the secret, and opens with it.
+// A backup is sealed like its journal, is made and restored without the secret, and opens with it.
 func TestSealedBackup(t *testing.T) {
 	dir, there := t.TempDir(), t.TempDir()
 	j := sealed(t, dir)

@@ -15,14 +15,14 @@ import (
 	"aldis/internal/edge/journal/pages"
 )
 
-// store is one file that bbolt writes, and what is known of it without asking the file. A disk that fails must not end the
-// process: bbolt maps the file, and a page that the disk does not give is a fault of the goroutine that reads it.
+// store is one file that bbolt writes, and facts about it that need no look into the file. A failing disk must not end the
+// process: bbolt maps the file, and a goroutine faults if the disk does not return the page that it reads.
 type store struct {
 	db    *bolt.DB
 	file  *os.File // bbolt's
-	last  state    // what is durable
+	last  state    // the last durable state
 	alarm *alarm
-	dense bool // every page that the tree may use has its place on the disk
+	dense bool // every page that the tree may use is on the disk
 	spent bool // bbolt no longer knows which pages are free: reopen
 	stuck bool // a fault has left bbolt's lock behind: not even Close returns
 }
@@ -52,8 +52,7 @@ func openStore(f *os.File, last state) (*store, error) {
 	return s, nil
 }
 
-// update runs a transaction of f. After an error that casts doubt on the file nothing may be done with it but read its
-// state with renew.
+// update runs f in a transaction. After an error that casts doubt on the file, it may only be read with renew.
 func (s *store) update(f func(*bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	s.alarm.armed = true
@@ -65,7 +64,7 @@ func (s *store) update(f func(*bolt.Tx) error) (err error) {
 			s.stuck = s.stuck || tx == nil
 		}
 		if err != nil && tx != nil {
-			_ = tx.Rollback() // it reads no page; after an error of bbolt's own it is done already
+			_ = tx.Rollback() // it reads no page; if bbolt itself failed it has rolled back already
 		}
 	}()
 	if tx, err = s.db.Begin(true); err != nil {
@@ -89,7 +88,7 @@ func (s *store) update(f func(*bolt.Tx) error) (err error) {
 	return nil
 }
 
-// view runs f on what the file holds.
+// view runs f on the content of the file.
 func (s *store) view(f func(*bolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -104,7 +103,7 @@ func (s *store) view(f func(*bolt.Tx) error) (err error) {
 	return s.db.View(f)
 }
 
-// close writes nothing.
+// close closes the file and writes nothing.
 func (s *store) close() error {
 	if s.stuck {
 		return s.file.Close()
@@ -112,7 +111,7 @@ func (s *store) close() error {
 	return s.db.Close()
 }
 
-// reopen has bbolt read the same file again, without giving it free in between but for a moment.
+// reopen has bbolt read the same file again. The lock is free only for a moment.
 func (s *store) reopen() (*store, error) {
 	fd, err := unix.FcntlInt(s.file.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
@@ -124,7 +123,7 @@ func (s *store) reopen() (*store, error) {
 		f.Close()
 		return nil, err
 	}
-	s.close() // with it goes the lock, which is that of both
+	s.close() // this also frees the lock, which both share
 	if err := syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		fresh.db.Close()
 		return nil, ErrInUse
@@ -132,20 +131,20 @@ func (s *store) reopen() (*store, error) {
 	return fresh, nil
 }
 
-// doubt says whether an error of update leaves open what the file holds: the kernel drops what it could not write, and
-// gives it out of its memory all the same, until it is short of memory. A disk without room for a write has taken nothing.
+// doubt says whether an error of update leaves the content of the file uncertain: the kernel drops pages that it could not
+// write, but returns them from its memory until that runs short. A full disk is no doubt: it has taken nothing.
 func (s *store) doubt(err error) bool {
 	var unsound *unsoundError
 	var number syscall.Errno
 	switch {
 	case errors.As(err, &unsound):
 		return true
-	case !errors.As(err, &number): // not the disk's
+	case !errors.As(err, &number): // not an error of the disk
 		return false
 	case !isFull(err):
 		return true
 	}
-	var path *os.PathError // else it comes from a flush
+	var path *os.PathError // otherwise the error comes from a flush
 	if !errors.As(err, &path) || path.Op == "sync" {
 		return true
 	}
@@ -165,14 +164,14 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// alarm is the logger through which bbolt tells of an error before it reads the whole file again, in a goroutine of its
-// own, whose fault nobody could catch. While armed it leaves bbolt at that point.
+// alarm is bbolt's logger. bbolt logs an error before it reads the whole file again, in a goroutine of its own whose fault
+// nobody could catch. While armed, alarm leaves bbolt at that point by a panic.
 type alarm struct {
 	*bolt.DefaultLogger
 	armed bool
 }
 
-// left carries the error out of bbolt.
+// left is the panic value that carries the error out of bbolt.
 type left struct{ error }
 
 func (a *alarm) Errorf(_ string, args ...any) {
@@ -186,12 +185,12 @@ func (a *alarm) Errorf(_ string, args ...any) {
 	}
 }
 
-// unsoundError says that the file cannot be read, or not as it was written.
+// unsoundError says that the file cannot be read, or differs from what was written.
 type unsoundError struct{ why string }
 
 func (e *unsoundError) Error() string { return e.why }
 
-// fault is what the runtime panics with when a page that is read cannot be had, under SetPanicOnFault.
+// fault is the runtime's panic, under SetPanicOnFault, when a mapped page cannot be read.
 type fault interface{ Addr() uintptr }
 
 func caught(p any) error {
@@ -204,10 +203,9 @@ func caught(p any) error {
 	return &unsoundError{fmt.Sprintf("the disk gives other data than was written (%v)", p)}
 }
 
-// forget has the kernel drop its cached pages of a file that nobody maps, so that the next reader reads the disk. The
-// cache could hold a page that an earlier process has failed to write: such a page is not on the disk, and no later fsync
-// tells it.
+// forget has the kernel drop its cached pages of a file that nobody maps, so that the next reader reads the disk. The cache
+// could hold a page that an earlier process has failed to write: such a page is not on the disk, and no later fsync reports it.
 func forget(f *os.File) {
-	_ = f.Sync() // what cannot be written now is not on the disk, as before
+	_ = f.Sync() // octets that cannot be written now are not on the disk either way
 	_ = unix.Fadvise(int(f.Fd()), 0, 0, unix.FADV_DONTNEED)
 }

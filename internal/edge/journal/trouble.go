@@ -23,10 +23,10 @@ func (t *Trouble) Error() string {
 // Unwrap is the error of the operating system.
 func (t *Trouble) Unwrap() error { return t.Err }
 
-// Remedy is what to do, in words. It is the same for errors of one kind.
+// Remedy tells the operator what to do. It is the same for errors of one kind.
 func (t *Trouble) Remedy() string { return t.way }
 
-// trouble says in words what a disk's error means. Other errors are as they are.
+// trouble turns a disk's error into words. It returns other errors unchanged.
 func (j *Journal) trouble(err error) error {
 	what, way := explain(err)
 	switch {
@@ -40,7 +40,7 @@ func (j *Journal) trouble(err error) error {
 	return &Trouble{Path: filepath.Join(j.dir, fileName), Err: err, what: what, way: way}
 }
 
-// explain says what an error of a disk means, and what to do; "": it is none.
+// explain says what an error of a disk means, and what to do; "": it is no such error.
 func explain(err error) (what, way string) {
 	var unsound *unsoundError
 	var number syscall.Errno

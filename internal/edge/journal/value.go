@@ -7,9 +7,9 @@ import (
 	bolt "go.etcd.io/bbolt"
 )
 
-// A value in the file is preceded by its checksum (CRC-32C over serial, bucket, key and value) and its serial, the low 32
-// bits of the transaction that wrote it. The checksum knows a value under a wrong key or in a wrong bucket, the serial
-// tells the newer of two copies when a broken file is repaired.
+// Each value in the file follows its checksum (CRC-32C over serial, bucket, key and value) and its serial, the low 32 bits of
+// the transaction that wrote it. The checksum shows a value under a wrong key or in a wrong bucket. The serial shows which of
+// two copies is newer when a broken file is repaired.
 const headLen = 8
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -24,7 +24,7 @@ func checksum(serial uint32, bucket string, key, value []byte) uint32 {
 	return crc32.Update(sum, castagnoli, value)
 }
 
-// seal is a value as the file has it.
+// seal is a value in the form of the file.
 func seal(serial uint32, bucket string, key, value []byte) []byte {
 	b := make([]byte, 0, headLen+len(value))
 	b = binary.BigEndian.AppendUint32(b, checksum(serial, bucket, key, value))
@@ -32,7 +32,7 @@ func seal(serial uint32, bucket string, key, value []byte) []byte {
 	return append(b, value...)
 }
 
-// unseal is the value in the octets of the file; false: it is damaged.
+// unseal returns the value in the octets of the file; false: it is damaged.
 func unseal(bucket string, key, sealed []byte) ([]byte, bool) {
 	if len(sealed) < headLen {
 		return nil, false
@@ -44,8 +44,8 @@ func unseal(bucket string, key, sealed []byte) ([]byte, bool) {
 func sumOf(sealed []byte) uint32    { return binary.BigEndian.Uint32(sealed) }
 func serialOf(sealed []byte) uint32 { return binary.BigEndian.Uint32(sealed[4:]) }
 
-// tally is how many records the buckets hold, and the sum of their checksums. It is written with each transaction: a
-// record that has vanished, or that an old page has brought back, is noticed by it.
+// tally is the number of records in the buckets, and the sum of their checksums. Each transaction writes it: a record that has
+// vanished, or that an old page has brought back, changes it.
 type tally struct{ records, sum uint64 }
 
 const tallyLen = 16
@@ -75,7 +75,7 @@ func (t *tally) remove(sealed []byte) {
 	}
 }
 
-// tallyOf is the tally that a transaction sees.
+// tallyOf is the tally within a transaction.
 func tallyOf(tx *bolt.Tx) (t tally) {
 	if b := tx.Bucket([]byte(own)); b != nil {
 		if v, ok := unseal(own, keyTally, b.Get(keyTally)); ok {
@@ -85,7 +85,7 @@ func tallyOf(tx *bolt.Tx) (t tally) {
 	return t
 }
 
-// put applies ops in a transaction and writes the tally that follows from them.
+// put applies ops in a transaction and writes the new tally.
 func put(tx *bolt.Tx, ops []Op) error {
 	b, err := tx.CreateBucketIfNotExists([]byte(own))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/edge/infile"
 )
 
-// LoadAccounts reads the users whom the gateway serves as an XMPP server.
+// LoadAccounts reads the users that the gateway serves as an XMPP server.
 func LoadAccounts(file string) (server.Accounts, error) {
 	text, err := infile.Read(file, server.MaxAccountsFile)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -29,7 +29,7 @@ func LoadAccounts(file string) (server.Accounts, error) {
 	return all, nil
 }
 
-// SaveAccounts writes them anew. The file keeps its owner; a new one gets that of its directory.
+// SaveAccounts writes all users to the file anew. The file keeps its owner; a new one gets that of its directory.
 func SaveAccounts(file string, all server.Accounts) error {
 	owner, err := os.Stat(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -47,7 +47,7 @@ func SaveAccounts(file string, all server.Accounts) error {
 	return nil
 }
 
-// NewAccount are the keys of a password, with a salt of its own.
+// NewAccount returns the keys for a password, with a new salt.
 func NewAccount(password string) (server.Keys, error) {
 	salt := make([]byte, server.SaltOctets)
 	rand.Read(salt) // never fails

@@ -14,10 +14,10 @@ import (
 	"aldis/internal/edge/infile"
 )
 
-// KeysIn are the private keys in a directory of certificates, that of their authority too: by themselves or as PKCS #12.
+// KeysIn are the private keys in a directory of certificates, the authority's too: single files, or PKCS #12.
 func KeysIn(dir string) (keys []string) {
 	entries, err := os.ReadDir(dir)
-	if err != nil { // then there are none that anybody could use
+	if err != nil { // then nobody could use any keys in it
 		return nil
 	}
 	for _, e := range entries {
@@ -31,7 +31,7 @@ func KeysIn(dir string) (keys []string) {
 // ErrRuns says that a gateway uses a file that is to be destroyed.
 var ErrRuns = errors.New("a gateway runs on it: stop that one first, or it writes the destroyed data again")
 
-// Destroyable are the files of a data directory and below that Destroy is to have: all but the audit log, which says what was done.
+// Destroyable are the files below a data directory that Destroy shall remove: all but the audit log, which records the destruction.
 func Destroyable(dataDir string) (files []string, err error) {
 	err = filepath.WalkDir(dataDir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), "audit.log") {
@@ -65,7 +65,7 @@ func unused(path string) error {
 	return nil
 }
 
-// Destroy writes chance over a file, has the disk take that, and removes it. One that is not there is no mistake.
+// Destroy overwrites a file with random octets, syncs them to the disk, and removes the file. A missing file is no error.
 func Destroy(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -1,5 +1,5 @@
-// Package keyfile reads, makes, replaces and destroys the files that hold keys: of a network, of nodes and authorities, tokens, the
-// secret of a journal, and certificates of TAK devices. Its errors say what to do. It does not take a file that others can read.
+// Package keyfile reads, makes, replaces and destroys files with keys: of a network, of nodes and authorities, tokens, the secret
+// of a journal, and certificates of TAK devices. Its errors say what to do. It refuses a private file that others can read.
 //
 // Packages internal/link/seal and internal/link/roster define the formats of a network's and a node's key.
 package keyfile
@@ -23,17 +23,17 @@ import (
 // maxKeyFile is the size in octets of the largest key file read; a network's key takes 61.
 const maxKeyFile = 4096
 
-// private says how a file is read that others than its owner may not read, and what errors say to do.
+// private says how a file is read that only some users may read, and what its errors advise.
 type private struct {
-	what    string      // before the file's name
+	what    string      // the error's words before the file's name
 	closed  fs.FileMode // bits that its mode may not have
-	others  string      // the users who can read it then
-	missing string      // where the file is not there
-	seen    string      // where others could read it, besides closing it
-	large   error       // of a file that is too large
+	others  string      // users who can read it if it has such bits
+	missing string      // advice if the file is missing
+	seen    string      // advice if others could read it, besides closing it
+	large   error       // the error for a file that is too large
 }
 
-// read reads a file of at most maxKeyFile octets; more of a larger one only to say so.
+// read reads a file of at most maxKeyFile octets, and one octet more to notice a larger one.
 func (p private) read(file string) ([]byte, error) {
 	name := p.what + file
 	f, err := infile.Open(file)
@@ -43,7 +43,7 @@ func (p private) read(file string) ([]byte, error) {
 		return nil, fmt.Errorf("%s %s; it must belong to the user that runs the gateway", name, problem(err))
 	}
 	defer f.Close()
-	info, err := f.Stat() // of the opened file: nobody can change it between look and read
+	info, err := f.Stat() // of the opened file: nobody can replace it after the check
 	if err == nil && info.Mode().Perm()&p.closed != 0 {
 		return nil, fmt.Errorf("%s can be read by %s (mode %04o); close it with: chmod 600 %s%s", name, p.others, info.Mode().Perm(), file, p.seen)
 	}
@@ -57,7 +57,7 @@ func (p private) read(file string) ([]byte, error) {
 	return text, nil
 }
 
-// load reads a private file of its owner's and parses it.
+// load reads a file that only its owner may read, and parses it.
 func load[T any](file, missing, seen string, large error, parse func(string) (T, error)) (v T, err error) {
 	text, err := private{closed: 0o077, others: "others than its owner", missing: missing, seen: ", and " + seen, large: large}.read(file)
 	if err != nil {
@@ -83,7 +83,7 @@ func LoadNodeKey(file string) (*seal.SigningKey, error) {
 		"if others used the machine make this node a new key", roster.ErrNodeKey, roster.ParseNodeKey)
 }
 
-// LoadAuthority reads an authority's file; its private half is under a passphrase.
+// LoadAuthority reads an authority's file; a passphrase protects its private half.
 func LoadAuthority(file string) (roster.Authority, error) {
 	return load(file, "make a network's first one with: gateway keys authority new -o "+file,
 		"if others used the machine choose another passphrase", roster.ErrAuthorityKey, roster.ParseAuthority)
@@ -104,8 +104,8 @@ func LoadToken(file string) (string, error) {
 	})
 }
 
-// LoadSecret reads a file with a secret: all of it but line ends at its end. Others than its owner and group may not be able to
-// read it. The error says what to do.
+// LoadSecret reads a file with a secret: all of it except line ends at its end. Only its owner and group may be able to read
+// it. The error says what to do.
 func LoadSecret(file string) ([]byte, error) {
 	text, err := private{
 		what:    "the journal's key file ",
@@ -121,7 +121,7 @@ func LoadSecret(file string) ([]byte, error) {
 	return text, err
 }
 
-// LoadRoster reads a roster. It believes nothing of it.
+// LoadRoster reads a roster. It does not check its signature.
 func LoadRoster(file string) (*roster.Roster, error) {
 	text, err := infile.Read(file, roster.MaxText)
 	if err != nil {
@@ -185,7 +185,7 @@ func WriteNew(file, text string, mode fs.FileMode) error {
 	return nil
 }
 
-// Replace writes a file anew, all of it or nothing.
+// Replace writes a file anew, completely or not at all.
 func Replace(file, text string, mode fs.FileMode) error {
 	next := file + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -200,5 +200,5 @@ func Replace(file, text string, mode fs.FileMode) error {
 	return nil
 }
 
-// problem says why a file cannot be read, without its name.
+// problem says why a file cannot be read, without naming it.
 func problem(err error) string { return "cannot be read: " + infile.Why(err).Error() }

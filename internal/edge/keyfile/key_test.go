@@ -78,7 +78,7 @@ func TestReplace(t *testing.T) {
 	check.True(t, "into no directory", Replace(filepath.Join(file, "x"), "", 0o600) != nil)
 }
 
-// A secret is the file's octets without the end of its line; a file that everybody may read is refused.
+// A secret is the file's octets without its line end; a file that everybody may read is refused.
 func TestLoadSecret(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.key")
 	for _, c := range []struct {

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A client that connects sees the certificate that is there then; a broken one does not count.
+// A client that connects gets the certificate that is in the directory then; a broken one does not count.
 func TestPairIsReadAgain(t *testing.T) {
 	c, dir := check.Fatal(t), t.TempDir()
 	_, err := NewTAKKeys(dir, "ship.example", nil, time.Now())

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// PeerTLS configures a server towards other servers, whether it is called or calls: it has the certificate of PairTLS, and in RootCAs
-// the authority that signs those of the others. It checks none: the caller does so by OfDomain.
+// PeerTLS configures a server for connections with other servers, in both directions: it shows the certificate of PairTLS, and
+// RootCAs has the authority that signs the others' certificates. It checks no certificate: the caller does, with OfDomain.
 func PeerTLS(dir string) (*tls.Config, error) {
 	c, err := PairTLS(dir)
 	if err != nil {
@@ -24,8 +24,8 @@ func PeerTLS(dir string) (*tls.Config, error) {
 	return c, nil
 }
 
-// OfDomain says why a certificate, with those behind it, is none of a domain that one of roots has signed; nil: it is one. The domain stands
-// there as dNSName or as id-on-xmppAddr (RFC 6120, 13.7.1.2).
+// OfDomain checks that one of roots has signed the first certificate, perhaps through those behind it, and that it names the domain, as
+// dNSName or as id-on-xmppAddr (RFC 6120, 13.7.1.2). nil: all is well.
 func OfDomain(shown []*x509.Certificate, roots *x509.CertPool, domain string) error {
 	if len(shown) == 0 {
 		return errors.New("no certificate was shown")

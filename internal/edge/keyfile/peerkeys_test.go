@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A certificate is of the domains that stand in it as dNSName or as id-on-xmppAddr, if its authority is known and it is not too old.
+// A certificate is valid for the domains in its dNSName and id-on-xmppAddr names, if its authority is known and it has not expired.
 func TestCertificateOfDomain(t *testing.T) {
 	c := check.Fatal(t)
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

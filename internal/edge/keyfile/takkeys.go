@@ -30,8 +30,8 @@ const (
 	takCertLife           = 5 * 365 * 24 * time.Hour
 )
 
-// NewTAKKeys makes in a directory whatever is missing of these: an authority, a certificate of the server for a host
-// (names or addresses, with commas between them), and one of each client. It answers the files that it made.
+// NewTAKKeys makes the missing files of a directory: an authority, a certificate of the server for a host (names or addresses,
+// with commas between them), and one for each client. It returns the files that it made.
 func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []string, err error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 	}
 	sign := func(name, cert, key string, usage []x509.ExtKeyUsage, hosts ...string) error {
 		if _, err := os.Stat(cert); !errors.Is(err, fs.ErrNotExist) {
-			return err // nil: it is there
+			return err // nil: the file is there
 		}
 		c := certificate(name, now)
 		c.KeyUsage, c.ExtKeyUsage = x509.KeyUsageDigitalSignature, usage
@@ -58,7 +58,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 	}
 	if host != "" {
 		hosts := strings.Split(host, ",")
-		both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} // servers of XMPP call each other, and ejabberd looks
+		both := []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth} // XMPP servers call each other, and ejabberd checks both usages
 		if err := sign(hosts[0], at(ServerCert), at(serverKey), both, hosts...); err != nil {
 			return made, err
 		}
@@ -74,7 +74,7 @@ func NewTAKKeys(dir, host string, clients []string, now time.Time) (made []strin
 	return made, nil
 }
 
-// certificate is one that is not signed yet.
+// certificate is a certificate that is not signed yet.
 func certificate(name string, now time.Time) *x509.Certificate {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
@@ -103,7 +103,7 @@ func authority(cert, key string, now time.Time, made *[]string) (*x509.Certifica
 	return pair.Leaf, private, nil
 }
 
-// writePair signs a certificate, by itself where ca is nil, and writes it and its key.
+// writePair signs a certificate, with its own key if ca is nil, and writes it and its key.
 func writePair(c, ca *x509.Certificate, caPrivate *ecdsa.PrivateKey, cert, key string, made *[]string) error {
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -127,7 +127,7 @@ func writePair(c, ca *x509.Certificate, caPrivate *ecdsa.PrivateKey, cert, key s
 	return WriteNew(cert, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})), 0o644)
 }
 
-// ServerTLS configures a server that takes only clients of the directory's authority, none that it has revoked.
+// ServerTLS configures a server that accepts only clients with a certificate of the directory's authority that is not revoked.
 func ServerTLS(dir string) (*tls.Config, error) {
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, ServerCert), filepath.Join(dir, serverKey))
 	if err != nil {
@@ -150,8 +150,8 @@ func ServerTLS(dir string) (*tls.Config, error) {
 	}, nil
 }
 
-// PairTLS configures a server whose clients prove otherwise who they are. A client that connects is shown the certificate that the
-// directory has then; one that cannot be read does not count.
+// PairTLS configures a server whose clients prove their identity in another way. Each new client gets the certificate that is in
+// the directory at that time; if it cannot be read, the one before.
 func PairTLS(dir string) (*tls.Config, error) {
 	cert := filepath.Join(dir, ServerCert)
 	load := func() (*tls.Certificate, time.Time, error) {
@@ -181,7 +181,7 @@ func PairTLS(dir string) (*tls.Config, error) {
 
 func readPEM(file string) ([]byte, error) { return infile.Read(file, 1<<20) }
 
-// takAuthority reads ca.pem of a directory: its first certificate, and all.
+// takAuthority reads ca.pem of a directory: the first certificate, and a pool of all.
 func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
 	name := filepath.Join(dir, CACert)
 	text, err := readPEM(name)
@@ -200,14 +200,14 @@ func takAuthority(dir string) (*x509.Certificate, *x509.CertPool, error) {
 	return ca, pool, nil
 }
 
-// ClientTLS configures a client of a server whose certificate an authority has signed: the directory has ca.pem, and
-// client.pem with client.key where the server asks for one. name is the server's in its certificate; "": any.
+// ClientTLS configures a client of a server whose certificate an authority has signed: the directory has ca.pem, and client.pem
+// with client.key if the server demands one. name is the name in the server's certificate; "": any.
 func ClientTLS(dir, name string) (*tls.Config, error) {
 	_, pool, err := takAuthority(dir)
 	if err != nil {
 		return nil, err
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // which looks for names that TAK servers do not have
+	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // the usual check wants names that TAK servers' certificates lack
 	c.VerifyConnection = func(s tls.ConnectionState) error {
 		rest := x509.NewCertPool()
 		for _, cert := range s.PeerCertificates[1:] {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// RevokeTAK takes back the certificate of a client that NewTAKKeys has made in a directory, which has ca.key for that: its
-// serial number goes into revoked.pem, signed by the authority, and its files are set aside, so that the client can have another.
+// RevokeTAK revokes the certificate of a client that NewTAKKeys has made in a directory, which must have ca.key. Its serial
+// number goes into revoked.pem, signed by the authority, and its files are set aside, so that the client can get a new one.
 func RevokeTAK(dir, name string, now time.Time) error {
 	if name != filepath.Base(name) || name == "." || name == "ca" || name == "server" {
 		return fmt.Errorf("%q is no name of a client", name)
@@ -62,7 +62,7 @@ func RevokeTAK(dir, name string, now time.Time) error {
 	return errors.Join(os.Rename(at(name+".pem"), at(aside+".pem")), os.Rename(at(name+".key"), at(aside+".key")))
 }
 
-// readRevoked reads a list of an authority's; nil: there is none.
+// readRevoked reads an authority's list of revoked certificates; nil: there is none.
 func readRevoked(file string, by *x509.Certificate) (*x509.RevocationList, error) {
 	text, err := readPEM(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,7 +85,8 @@ func readRevoked(file string, by *x509.Certificate) (*x509.RevocationList, error
 	return list, nil
 }
 
-// revoked is a list of revoked certificates that is read anew when its file changes. A file that cannot be read changes nothing.
+// revoked is a list of revoked certificates that is read anew when its file changes. A file that cannot be read leaves it as it
+// was.
 type revoked struct {
 	file string
 	by   *x509.Certificate
@@ -96,13 +97,13 @@ type revoked struct {
 	serials map[string]bool
 }
 
-// reload reads the list if its file is another than before.
+// reload reads the list if its file has changed.
 func (r *revoked) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	info, err := os.Stat(r.file)
 	if err != nil || info.ModTime().Equal(r.at) && info.Size() == r.size {
-		return nil // none was ever revoked, or it is known
+		return nil // no certificate was ever revoked, or the list is known
 	}
 	list, err := readRevoked(r.file, r.by)
 	if err != nil || list == nil {
@@ -115,12 +116,12 @@ func (r *revoked) reload() error {
 	return nil
 }
 
-// errRevoked says that a certificate was taken back.
+// errRevoked says that a certificate was revoked.
 var errRevoked = errors.New("the certificate was revoked")
 
-// verify refuses a client that comes, or is here, with a certificate that was taken back.
+// verify refuses a client with a revoked certificate, whether it connects or is connected.
 func (r *revoked) verify(s tls.ConnectionState) error {
-	_ = r.reload() // what was read before holds
+	_ = r.reload() // on an error the list before stays in force
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, c := range s.PeerCertificates {

@@ -10,42 +10,42 @@ import (
 )
 
 // The loop handles the messages of all peers one after the other. So each address has an account of the loop's time: its
-// messages under way, handed over and not handled yet, may take Config.Share at the most. An address that has used that
-// up is read later, and a message of another address waits for that long and no longer.
+// messages that were handed over and are not handled yet may take at most Config.Share. An address that has used up its share
+// is read later. A message of another address waits no longer than that share.
 //
-// The time that a message will take is not known before. It is guessed from its size and from what the dearest message
-// of the address took lately.
+// The time that a message will take is not known in advance. It is guessed from the message's size and from the longest time
+// that a message of the address has taken lately.
 
 const (
-	// DefaultShare keeps the time that others wait for one address within what a person calls at once.
+	// DefaultShare keeps the wait for one address within what a person calls instant.
 	DefaultShare = 10 * time.Millisecond
 
-	dearestHalves = 10 * time.Second // half-life of the dearest message of an address
-	firstGuess    = time.Millisecond // for a message of an address of which nothing is known
+	dearestHalves = 10 * time.Second // half-life of an address's longest time for a message
+	firstGuess    = time.Millisecond // for a message of an unknown address
 
-	// A message takes between these two, for itself and for each octet, on a slow machine.
+	// Bounds of the time that a message takes on a slow machine, for itself and for each octet.
 	leastMessage, leastOctet = 20 * time.Microsecond, 2 * time.Nanosecond
 	mostMessage, mostOctet   = 200 * time.Microsecond, 150 * time.Nanosecond
-	// One with something packed inside is dear until it has been handled: a kilobyte may become a thousand.
+	// A message that contains something packed counts as expensive until it has been handled: a kilobyte may become a thousand.
 	leastPacked, mostPacked = 2 * time.Millisecond, 20 * time.Millisecond
 )
 
-var packed = []byte{0x1f, 0x8b, 0x08} // how gzip begins
+var packed = []byte{0x1f, 0x8b, 0x08} // the first octets of gzip
 
-// accounts are those of all addresses that have something under way, or had lately.
+// accounts are the accounts of all addresses that have messages with the loop, or had lately.
 type accounts struct {
-	share time.Duration // 0: none is kept
+	share time.Duration // 0: no accounts are kept
 
 	mu   sync.Mutex
 	of   map[string]*account
-	owed map[site.ConnID][]debt // what each connection has under way, in order
+	owed map[site.ConnID][]debt // the debts of each connection's unhandled messages, in order
 }
 
-// account is that of one address.
+// account is the account of one address.
 type account struct {
 	underWay time.Duration
 	messages int
-	waiting  []chan struct{} // readers, in the order in which they came
+	waiting  []chan struct{} // readers, in order of arrival
 	dearest  time.Duration
 	since    time.Time // of dearest
 }
@@ -59,7 +59,7 @@ func newAccounts(share time.Duration) *accounts {
 	return &accounts{share: share, of: map[string]*account{}, owed: map[site.ConnID][]debt{}}
 }
 
-// guess is what a message of an address will take; a dear one has something packed inside.
+// guess is the time that a message of an address will take; dear: it contains something packed.
 func (a *account) guess(now time.Time, octets int, dear bool) time.Duration {
 	if halves := now.Sub(a.since) / dearestHalves; halves > 0 {
 		a.dearest >>= min(halves, 40)
@@ -78,13 +78,13 @@ func (a *account) fits(cost, share time.Duration) bool {
 	return a.messages == 0 || a.underWay+cost <= share
 }
 
-// enter waits until a message may go to the loop, or until gone is closed: then it reports false. The debt that it
-// answers is given to book, or back.
+// enter waits until a message may go to the loop, or until gone is closed: then it returns false. The caller passes the debt
+// that it returns to book or drop.
 func (s *accounts) enter(now func() time.Time, host string, body []byte, gone <-chan struct{}) (d debt, ok bool) {
 	if s.share == 0 {
 		return debt{}, true
 	}
-	dear := bytes.Contains(body, packed) // looks through all of it: once, and while nobody waits for the lock
+	dear := bytes.Contains(body, packed) // searches the whole body, once, and before it takes the lock
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for first := true; ; first = false {
@@ -97,7 +97,7 @@ func (s *accounts) enter(now func() time.Time, host string, body []byte, gone <-
 		if a.fits(cost, s.share) && (!first || len(a.waiting) == 0) {
 			a.underWay += cost
 			a.messages++
-			s.wake(a) // there may be room for one more
+			s.wake(a) // another message may fit too
 			return debt{host, cost}, true
 		}
 		turn := make(chan struct{})
@@ -121,7 +121,7 @@ func (s *accounts) enter(now func() time.Time, host string, body []byte, gone <-
 	}
 }
 
-// leave takes back a place in the row; if its turn had come, it is the next one's.
+// leave removes a reader from the queue; if its turn had come, the next reader gets it.
 func (s *accounts) leave(a *account, turn chan struct{}) {
 	for i, w := range a.waiting {
 		if w == turn {
@@ -132,7 +132,7 @@ func (s *accounts) leave(a *account, turn chan struct{}) {
 	s.wake(a)
 }
 
-// wake gives its turn to the message that has waited longest.
+// wake lets the reader go that has waited longest.
 func (s *accounts) wake(a *account) {
 	if len(a.waiting) > 0 && (a.messages == 0 || a.underWay < s.share) {
 		close(a.waiting[0])
@@ -140,7 +140,7 @@ func (s *accounts) wake(a *account) {
 	}
 }
 
-// book notes over which connection a message goes to the loop.
+// book records the connection over which a message goes to the loop.
 func (s *accounts) book(id site.ConnID, d debt) {
 	if s.share == 0 {
 		return
@@ -150,7 +150,7 @@ func (s *accounts) book(id site.ConnID, d debt) {
 	s.mu.Unlock()
 }
 
-// settle takes in that the oldest message of a connection has been handled, and how long it took.
+// settle records that the oldest message of a connection has been handled, and how long it took.
 func (s *accounts) settle(now time.Time, id site.ConnID, took time.Duration) {
 	if s.share == 0 {
 		return
@@ -176,7 +176,7 @@ func (s *accounts) settle(now time.Time, id site.ConnID, took time.Duration) {
 	}
 }
 
-// drop gives a debt back for a message that does not go to the loop.
+// drop cancels the debt of a message that does not go to the loop.
 func (s *accounts) drop(d debt) {
 	if s.share == 0 {
 		return
@@ -186,7 +186,7 @@ func (s *accounts) drop(d debt) {
 	s.mu.Unlock()
 }
 
-// giveBack takes a message off the account.
+// giveBack takes a message's debt off its account.
 func (s *accounts) giveBack(d debt) {
 	a := s.of[d.host]
 	a.underWay -= d.cost
@@ -194,7 +194,7 @@ func (s *accounts) giveBack(d debt) {
 	s.wake(a)
 }
 
-// maxAccounts is the number of accounts from which those are forgotten that nothing is known of any more.
+// maxAccounts is the number of accounts beyond which idle ones are forgotten.
 const maxAccounts = 1024
 
 func (s *accounts) forget(now time.Time) {
@@ -205,7 +205,7 @@ func (s *accounts) forget(now time.Time) {
 	}
 }
 
-// Handled tells that the loop has handled an event, and how long that took.
+// Handled reports that the loop has handled an event, and how long that took.
 func (l *LAN) Handled(ev site.Event, took time.Duration) {
 	if r, ok := ev.(jxtabridge.Received); ok {
 		l.accounts.settle(time.Now(), r.Conn, took)

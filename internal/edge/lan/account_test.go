@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// ledger is an account in a time of the test's own.
+// ledger is a set of accounts in the test's own time.
 type ledger struct {
 	*testing.T
 	*accounts
@@ -24,7 +24,7 @@ func newLedger(t *testing.T) *ledger {
 
 func (l *ledger) now() time.Time { return l.time }
 
-// fill hands over messages of a host until its account has no room for more, and answers how many it was.
+// fill hands over messages of a host until its account has no room, and returns how many.
 func (l *ledger) fill(host string, id site.ConnID, body []byte) (count int) {
 	l.Helper()
 	for ; count < 100_000; count++ {
@@ -41,15 +41,15 @@ func (l *ledger) fill(host string, id site.ConnID, body []byte) (count int) {
 	return count
 }
 
-// An address has as much under way as the loop handles in its share, whatever its messages cost.
+// An address may have at most as many messages with the loop as the loop handles in its share, whatever they cost.
 func TestAccountIsALoopsShare(t *testing.T) {
 	plain, packed := bytes.Repeat([]byte("x"), 1000), append([]byte{0x1f, 0x8b, 8}, make([]byte, 3000)...)
 	for _, tt := range []struct {
 		name   string
 		body   []byte
 		took   time.Duration // each
-		at     int           // messages under way at first
-		learnt int           // when it is known what they take
+		at     int           // unhandled messages at first
+		learnt int           // once their cost is known
 		later  int           // after a minute
 	}{
 		{"small and cheap", plain, 30 * time.Microsecond, 28, 28, 454},
@@ -74,7 +74,7 @@ func TestAccountIsALoopsShare(t *testing.T) {
 	}
 }
 
-// An address that has used its share up does not hold up another, and those who wait go on in the order in which they came.
+// An address that has used up its share does not hold up another. Readers that wait go on in the order in which they came.
 func TestAccountsAreApart(t *testing.T) {
 	l := newLedger(t)
 	dear := append([]byte{0x1f, 0x8b, 8}, make([]byte, 3000)...)
@@ -118,7 +118,7 @@ func TestAccountsAreApart(t *testing.T) {
 	}
 	l.settle(l.time, 2, 0)
 	l.settle(l.time, 2, 0)
-	l.settle(l.time, 2, 0) // of a connection that owes nothing
+	l.settle(l.time, 2, 0) // on a connection that owes nothing
 	check.Equal(t, "len(l.owed)", len(l.owed), 0)
 	check.Equal(t, "l.of[a].underWay", l.of["a"].underWay, 0)
 }
@@ -134,8 +134,8 @@ func TestAccountsAreForgotten(t *testing.T) {
 	check.True(t, "len(l.of) <= maxAccounts", len(l.of) <= maxAccounts+1, len(l.of))
 }
 
-// With sockets: of an address that sends what takes long, at most the share is under way, and it is all handled in the
-// end. Another address is not kept waiting, over TCP and over HTTP.
+// With sockets: an address whose messages take long has at most its share of them with the loop, and all are handled in the
+// end. Another address does not wait, over TCP and over HTTP.
 func TestDearPeerIsReadLater(t *testing.T) {
 	const took = 4 * time.Millisecond
 	w := start(t, Config{Share: 10 * time.Millisecond})

@@ -9,10 +9,11 @@ import (
 
 const firstChunk = 64 << 10 // octets of a body that every connection may hold; more is taken from MaxReading
 
-// chunks are those of bodies under way, used again: a large body would otherwise leave as much garbage behind.
+// chunks are the buffers of bodies that are being read, kept for reuse: otherwise a large body would leave as much garbage
+// behind.
 var chunks = sync.Pool{New: func() any { return new([firstChunk]byte) }}
 
-// reading is a body under way.
+// reading is a body that is being read.
 type reading struct {
 	lan      *LAN
 	r        io.Reader
@@ -20,9 +21,9 @@ type reading struct {
 	bill     *bill
 }
 
-// body reads size octets. The memory that it holds grows with the octets that have come, not with those that were
-// announced: the first half comes in chunks, and then there is room for all of it. Beyond the first chunk it takes room
-// for it, which goes on the bill, and waits for that if need be. Octets that have come are answered with an error too.
+// body reads size octets. Its memory grows with the octets that have come, not with the announced size: it reads the first half
+// in chunks, and then allocates room for the whole body. Beyond the first chunk it reserves room, which is charged to b, and
+// waits for room if it must. With an error it returns the octets that have come.
 func (l *LAN) body(r io.Reader, deadline func(time.Time) error, gone <-chan struct{}, b *bill, size int) ([]byte, error) {
 	in := reading{l, r, deadline, b}
 	if size <= firstChunk {
@@ -69,7 +70,7 @@ func (l *LAN) body(r io.Reader, deadline func(time.Time) error, gone <-chan stru
 	return buf, err
 }
 
-// fill reads octets, as many as there is room for.
+// fill reads octets until buf is full.
 func (in reading) fill(buf []byte) (n int, err error) {
 	if err := in.deadline(time.Now().Add(in.lan.cfg.ReadStall)); err != nil {
 		return 0, err

@@ -41,7 +41,7 @@ func (n *conn) run() {
 	}()
 	n.read()
 	n.stop()
-	n.net.SetWriteDeadline(time.Unix(1, 0)) // what is being written is not waited for
+	n.net.SetWriteDeadline(time.Unix(1, 0)) // do not wait for octets that are being written
 	<-written
 	n.close()
 	n.taken.end()
@@ -51,7 +51,7 @@ func (n *conn) run() {
 
 func (n *conn) write() {
 	defer n.close()       // the reader may be waiting for its gate
-	defer n.taken.check() // while the socket still tells what the peer had when it left
+	defer n.taken.check() // the socket still knows now how much the peer had acknowledged when it left
 	for {
 		batch := n.nextBatch()
 		if batch == nil {
@@ -75,13 +75,13 @@ func (n *conn) write() {
 	}
 }
 
-// stalled ends a connection whose peer takes nothing.
+// stalled closes a connection whose peer reads nothing.
 func (n *conn) stalled() {
 	n.stall.Do(func() { n.lan.refuse("never_reads", n.remote, nil) })
 	n.close()
 }
 
-// flush writes all parts. The deadline is renewed while the peer takes anything, so that a large body may be slow.
+// flush writes all parts. Each time the peer takes octets the deadline is renewed, so a large body may be slow.
 func (n *conn) flush(parts net.Buffers) error {
 	for len(parts) > 0 {
 		if err := n.net.SetWriteDeadline(time.Now().Add(n.lan.cfg.WriteStall)); err != nil {
@@ -98,7 +98,7 @@ func (n *conn) flush(parts net.Buffers) error {
 	return nil
 }
 
-// read posts what the peer says until it ends, breaks a rule or the connection closes.
+// read posts the peer's messages until the peer leaves or breaks a rule, or the connection closes.
 func (n *conn) read() {
 	r := bufio.NewReaderSize(n.net, readBuffer)
 	w, err := n.welcome(r)
@@ -148,7 +148,7 @@ var (
 	errGarbage = errors.New("not a JXTA welcome")
 )
 
-// report counts why reading ended; that a peer leaves between packages needs no report.
+// report counts why reading stopped. A peer that leaves between packages is not counted.
 func (n *conn) report(where string, err error) {
 	var parse *jxta.ParseError
 	switch {
@@ -167,7 +167,7 @@ func (n *conn) report(where string, err error) {
 
 const hello = "JXTAHELLO "
 
-// welcome reads the peer's line. Garbage is noticed at its first octet.
+// welcome reads the peer's welcome line. It refuses garbage at the first wrong octet.
 func (n *conn) welcome(r *bufio.Reader) (jxta.Welcome, error) {
 	if err := n.net.SetReadDeadline(time.Now().Add(n.lan.cfg.WelcomeTimeout)); err != nil {
 		return jxta.Welcome{}, err
@@ -190,14 +190,14 @@ func (n *conn) welcome(r *bufio.Reader) (jxta.Welcome, error) {
 	return jxta.ParseWelcome(line)
 }
 
-// header reads one header block and answers the length of the body. Between packages a peer may be silent for ever;
+// header reads one header block and returns the length of the body. Between packages a peer may be silent for ever; TCP
 // keepalive notices a dead one.
 func (n *conn) header(r *bufio.Reader) (uint64, error) {
 	if err := n.net.SetReadDeadline(time.Time{}); err != nil {
 		return 0, err
 	}
 	if _, err := r.Peek(1); err != nil {
-		return 0, err // io.EOF: left between packages
+		return 0, err // the peer left between packages
 	}
 	if err := n.net.SetReadDeadline(time.Now().Add(n.lan.cfg.ReadStall)); err != nil {
 		return 0, err

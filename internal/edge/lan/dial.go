@@ -14,7 +14,8 @@ const (
 	maxDials    = 32              // at once
 )
 
-// Dial calls a peer; what comes of it is Opened, or nothing. More than can be under way are left to the next time.
+// Dial calls a peer. If it answers, Opened follows; if not, nothing. Beyond maxDials it does not call: the peer has to wait for
+// a later order.
 func (l *LAN) Dial(d jxtabridge.Dial) {
 	l.mu.Lock()
 	ok := !l.closed && l.dialing < maxDials

@@ -7,7 +7,8 @@ import (
 	"aldis/internal/jxtabridge"
 )
 
-// A call that is taken is a connection like any other; one that is not leaves nothing, and there are only so many at once.
+// A call that is answered becomes a connection like any other; one that is not leaves nothing behind. There is a limit on calls
+// at a time.
 func TestDial(t *testing.T) {
 	w := start(t, Config{})
 	peer, err := net.Listen("tcp", "127.0.0.1:0")
@@ -22,7 +23,7 @@ func TestDial(t *testing.T) {
 	if _, err := c.Write([]byte(hello1)); err != nil {
 		t.Fatal(err)
 	}
-	id := w.opened(1) // and welcomed
+	id := w.opened(1) // opened and welcomed
 	w.lan.Close(id)
 	w.closed(1)
 	c.Close()
@@ -34,7 +35,7 @@ func TestDial(t *testing.T) {
 	if n := count[jxtabridge.Opened](w.all()); n != 1 {
 		t.Errorf("%d connections were opened", n)
 	}
-	// No more than maxDials are under way: here all of them are, as far as the room knows.
+	// At most maxDials calls at a time: here all places are taken, as far as the room knows.
 	w.lan.mu.Lock()
 	w.lan.dialing += maxDials
 	w.lan.mu.Unlock()

@@ -12,7 +12,7 @@
 //   - lan.go: listeners, events and orders
 //   - conn.go: one TCP connection: welcome, read, write
 //   - dial.go: outgoing connections to peers
-//   - outbox.go: what waits to be written to a connection
+//   - outbox.go: messages that wait to be written to a connection
 //   - taken.go: which octets of a TCP connection the peer has acknowledged
 //   - body.go: message bodies
 //   - room.go: memory for bodies that are being read, by address

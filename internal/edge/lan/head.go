@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A head that two readers of one connection read differently can smuggle a request past the first of them. net/http is
-// lenient where RFC 9112 lets it be; JXTA peers need no leniency, so a head is looked at before net/http has it.
+// If two readers of one connection understand a head differently, it can smuggle a request past the first. net/http is lenient
+// where RFC 9112 allows it; JXTA peers need no leniency, so each head is checked before net/http sees it.
 var (
 	errBareLF   = errors.New("a line does not end with CR LF (RFC 9112, 2.2)")
 	errFold     = errors.New("a header line is folded (RFC 9112, 5.2)")
@@ -17,21 +17,21 @@ var (
 	errLongHead = errors.New("a head without an end")
 )
 
-// maxHead is more than net/http reads of a head, so that a long one is its to refuse.
+// maxHead is more than net/http reads of a head, so that net/http itself refuses a long one.
 const maxHead = maxRequestHead + 8<<10
 
-// heads follows the octets of one HTTP connection: heads, and how much of a body lies between them.
+// heads follows the octets of one HTTP connection: the heads, and the length of each body between them.
 type heads struct {
-	line    []byte // of a head, without its end
-	begun   bool   // the request line is there
+	line    []byte // of a head, without its line feed
+	begun   bool   // the request line has come
 	octets  int    // of this head
 	length  int64  // Content-Length; -1: none yet
 	coded   bool   // Transfer-Encoding
 	body    int64  // octets of a body still to come
-	unknown bool   // a body of unknown length follows: no request is taken behind it
+	unknown bool   // a body of unknown length follows: no request is accepted after it
 }
 
-// read looks at what has come.
+// read checks octets as they come.
 func (h *heads) read(b []byte) error {
 	for len(b) > 0 && !h.unknown {
 		if h.body > 0 {
@@ -61,7 +61,7 @@ func (h *heads) read(b []byte) error {
 	return nil
 }
 
-// complete takes in a line whose end has come.
+// complete takes a line that has come in full.
 func (h *heads) complete() error {
 	line, crlf := bytes.CutSuffix(h.line, []byte{'\r'})
 	h.line = h.line[:0]
@@ -93,7 +93,7 @@ func (h *heads) complete() error {
 	return nil
 }
 
-// end is the end of a head.
+// end completes a head.
 func (h *heads) end() error {
 	if h.coded && h.length >= 0 {
 		return errTwoWays

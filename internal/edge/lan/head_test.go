@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Requests of real peers pass, in whatever pieces they come; a body may hold anything.
+// Requests of real peers pass, however the octets are split; a body may hold anything.
 func TestHeadsOfRealPeers(t *testing.T) {
 	all := "GET /uuid-0103?120000,120000,http://gw:9901 HTTP/1.1\r\nUser-Agent: Java/1.4\r\nHost: gw:9901\r\nAccept: *; q=.2\r\nConnection: keep-alive\r\n\r\n" +
 		"POST / HTTP/1.1\r\nContent-Length: 40\r\nHost: gw\r\n\r\n" + strings.Repeat("\n \r\n", 10) +

@@ -32,8 +32,8 @@ type socket struct {
 	host string
 	once sync.Once
 
-	// Requests begun and requests understood; where they differ at the end net/http has refused one. Only the
-	// connection's own goroutine touches them.
+	// Requests that have begun and requests that were understood. If the numbers differ when the connection closes, net/http
+	// has refused a request. Only the connection's own goroutine uses them.
 	begun, understood int
 
 	reading sync.Mutex // net/http reads in a goroutine of its own while a request is answered
@@ -72,7 +72,7 @@ func (s *socket) Close() error {
 	return s.Conn.Close()
 }
 
-// gate admits connections to the HTTP server as Serve does to its own.
+// gate admits connections to the HTTP server, as Serve does for TCP.
 type gate struct {
 	net.Listener
 	lan *LAN
@@ -99,7 +99,7 @@ func (g gate) Accept() (net.Conn, error) {
 
 type socketKey struct{}
 
-// ServePolling accepts peers over HTTP until the listener is closed, by Shutdown or from outside; then it answers nil.
+// ServePolling accepts peers over HTTP until the listener is closed, by Shutdown or from outside; then it returns nil.
 func (l *LAN) ServePolling(ln net.Listener) error {
 	srv := &http.Server{
 		Handler:                      http.HandlerFunc(l.request),
@@ -130,7 +130,7 @@ func (l *LAN) ServePolling(ln net.Listener) error {
 	return err
 }
 
-// state counts requests that net/http refuses by itself: those that are no HTTP, and a head too long or too slow.
+// state counts requests that net/http refuses itself: octets that are not HTTP, and a head that is too long or too slow.
 func (l *LAN) state(c net.Conn, st http.ConnState) {
 	s := c.(*socket)
 	switch st {
@@ -147,7 +147,7 @@ func (l *LAN) state(c net.Conn, st http.ConnState) {
 	}
 }
 
-// request is one request of the classic polling transport (wire 3.1).
+// request serves one request of the classic polling transport (wire 3.1).
 func (l *LAN) request(w http.ResponseWriter, r *http.Request) {
 	sock := r.Context().Value(socketKey{}).(*socket)
 	sock.understood++
@@ -160,7 +160,7 @@ func (l *LAN) request(w http.ResponseWriter, r *http.Request) {
 		l.message(w, r, sock, unique)
 	case r.Method != http.MethodGet:
 		l.deny(w, r, http.StatusMethodNotAllowed, "http_method", nil)
-	case r.ContentLength != 0: // a body where none belongs: the next request may hide in it
+	case r.ContentLength != 0: // a body where none belongs: another request may hide in it
 		l.deny(w, r, http.StatusBadRequest, "http_body", nil)
 	case unique == "":
 		w.Header().Set("Content-Type", `text/plain;charset="UTF-8"`)
@@ -170,10 +170,10 @@ func (l *LAN) request(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// deny refuses a request, and takes no other on this connection.
+// deny refuses a request, and allows no other on this connection.
 func (l *LAN) deny(w http.ResponseWriter, r *http.Request, status int, reason string, err error) {
 	l.refuse(reason, r.RemoteAddr, err)
-	// net/http would wait for what is left of the body, for as long as the peer likes.
+	// net/http would wait for the rest of the body, for as long as the peer likes.
 	r.Context().Value(socketKey{}).(*socket).SetReadDeadline(time.Now())
 	w.Header().Set("Connection", "close")
 	w.Header().Set("Content-Length", "0")
@@ -196,10 +196,10 @@ func pathPeer(path string) (string, error) {
 	return unique, nil
 }
 
-// message takes one message in. Its sender is known from itself alone.
+// message receives one message. The message itself says who sent it, or else the path.
 func (l *LAN) message(w http.ResponseWriter, r *http.Request, sock *socket, unique string) {
 	switch {
-	case r.ContentLength < 0: // chunked: a peer knows what it sends, and endless ones do not begin here
+	case r.ContentLength < 0: // chunked: a peer knows the length of its message, and this way no endless one can begin
 		l.deny(w, r, http.StatusLengthRequired, "http_length", nil)
 		return
 	case r.ContentLength > int64(l.cfg.MaxBody):
@@ -249,13 +249,13 @@ func (l *LAN) message(w http.ResponseWriter, r *http.Request, sock *socket, uniq
 	l.metrics.Messages.WithLabelValues("in").Inc()
 	s.received(body, r.RemoteAddr, "http://"+r.Host, debt)
 	s.order.Unlock()
-	sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)) // posting may have taken its time
+	sock.SetWriteDeadline(time.Now().Add(l.cfg.WriteStall)) // posting may have taken long
 	w.Header().Set("Content-Length", "0")
 	w.WriteHeader(http.StatusOK)
 }
 
-// sender is the peer at the other end of the hop that a message came over: the router message's Last, else the source
-// address, as both generations write it over HTTP (ghosts 8). "" when it says neither.
+// sender is the peer at the other end of the hop over which a message came: the router message's Last, or else the source
+// address, as both generations write it over HTTP (ghosts 8). "": the message names neither.
 func sender(body []byte) (string, error) {
 	m, _, err := jxta.ParseMessage(body, jxta.DefaultLimits)
 	if err != nil {
@@ -284,21 +284,21 @@ func sender(body []byte) (string, error) {
 	return from, nil
 }
 
-// poll is a back channel: messages to the peer go out as the answer to its request.
+// poll is a back channel: messages to the peer leave as the response to its request.
 type poll struct {
 	outbox
 	session *session
 }
 
-// terms are what a poll asks for: responseTimeout,extraTimeout,destination.
+// terms are the parameters of a poll: responseTimeout,extraTimeout,destination.
 type terms struct {
 	first time.Duration // longest wait for a message
-	more  time.Duration // how long others may follow; negative: none may
-	none  bool          // no answer is wanted
-	dest  string        // the address dialled, in which a relay request may hide
+	more  time.Duration // how long further messages may follow; negative: none may
+	none  bool          // no response is wanted
+	dest  string        // the address that the peer called, which may contain a relay request
 }
 
-// parseTerms reads the query of a poll. Times are milliseconds; 0, no value and a value that is too great mean limit.
+// parseTerms reads the query of a poll. Times are milliseconds; 0, a missing value and one that is too great all mean limit.
 func parseTerms(query string, limit time.Duration) (t terms, err error) {
 	t = terms{first: limit, more: limit}
 	f := strings.SplitN(query, ",", 3)
@@ -329,7 +329,7 @@ func parseTerms(query string, limit time.Duration) (t terms, err error) {
 	return t, err
 }
 
-// poll holds a request open and answers it with messages as they come.
+// poll holds a request open and sends messages in its response as they come.
 func (l *LAN) poll(w http.ResponseWriter, r *http.Request, sock *socket, unique string) {
 	t, err := parseTerms(r.URL.RawQuery, l.cfg.PollHold)
 	if err != nil {
@@ -384,7 +384,7 @@ func (l *LAN) poll(w http.ResponseWriter, r *http.Request, sock *socket, unique 
 	}
 }
 
-// answer writes a batch to an open poll. The deadline is renewed while the peer takes anything.
+// answer writes a batch to an open poll. Each time the peer takes octets the deadline is renewed.
 func (l *LAN) answer(w http.ResponseWriter, sock *socket, batch []outgoing) error {
 	for _, o := range batch {
 		for _, b := range append([][]byte{o.octets}, o.rest...) {

@@ -101,7 +101,7 @@ func (w *world) pollRaw(unique, query string) (net.Conn, *bufio.Reader) {
 	return c, bufio.NewReader(c)
 }
 
-// opened waits for the nth poll and answers its connection.
+// opened waits for the nth poll and returns its connection.
 func (w *world) opened(n int) (id site.ConnID) {
 	w.Helper()
 	w.await("Welcomed", func(e []site.Event) bool {
@@ -228,8 +228,8 @@ func TestPollAndPost(t *testing.T) {
 	}
 }
 
-// Two polls are both kept; between polls the peer is still there; a new one takes over; after a while without any it
-// is gone.
+// Two polls are both kept. Between polls the peer is still present, and a new poll takes over. After a while without polls the
+// peer is gone.
 func TestPollsComeAndGo(t *testing.T) {
 	w := startHTTP(t, Config{PollLinger: 300 * time.Millisecond})
 	_, r1 := w.pollRaw(peerUnique, "120000,120000,"+relayDest)
@@ -254,12 +254,12 @@ func TestPollsComeAndGo(t *testing.T) {
 	w.lan.mu.Lock()
 	n := w.lan.conns[first]
 	w.lan.mu.Unlock()
-	n.finish() // as its time is over
+	n.finish() // as when its time is over
 	if _, err := io.ReadAll(resp.Body); err != nil {
 		t.Errorf("end of a poll: %v", err)
 	}
 	w.await("Quiet", func(e []site.Event) bool { return count[jxtabridge.Quiet](e) == 1 })
-	w.lan.Send(jxtabridge.Send{Conn: first, Body: body(9)}) // swallowed
+	w.lan.Send(jxtabridge.Send{Conn: first, Body: body(9)}) // dropped
 	w.mail(from(peerUnique, "", 3))
 	c3, _ := w.pollRaw(peerUnique, "120000,120000,"+relayDest)
 	third := w.opened(3)
@@ -283,7 +283,7 @@ func TestPollsComeAndGo(t *testing.T) {
 	})
 }
 
-// A message without a poll, as after a restart of this gateway, is taken in; nothing is ever sent that way.
+// A message without a poll, as after a restart of this gateway, is received; nothing is ever sent on that connection.
 func TestPostBeforePoll(t *testing.T) {
 	w := startHTTP(t, Config{})
 	if resp := w.mail(from(peerUnique, "", 5)); resp.StatusCode != 200 {
@@ -296,7 +296,7 @@ func TestPostBeforePoll(t *testing.T) {
 	check.Equal(t, "count[jxtabridge.Received](e)", count[jxtabridge.Received](e), 1)
 	id := e[0].(jxtabridge.Opened).Conn
 	w.lan.Send(jxtabridge.Send{Conn: id, Body: body(1)})
-	w.lan.Close(id) // the bridge does not want this peer
+	w.lan.Close(id) // the bridge closes the connection of this peer
 	w.closed(1)
 }
 
@@ -326,7 +326,7 @@ func TestTerms(t *testing.T) {
 	}
 }
 
-// A poll ends when its time is over: empty, after the time for more, or after the one message it asked for.
+// A poll ends when its time is over: empty, after the time for more, or after the one message that it asked for.
 func TestPollEnds(t *testing.T) {
 	w := startHTTP(t, Config{PollHold: 400 * time.Millisecond})
 	tests := []struct {
@@ -414,7 +414,7 @@ func TestHTTPRefusals(t *testing.T) {
 			w := startHTTP(t, Config{WelcomeTimeout: 200 * time.Millisecond, ReadStall: 200 * time.Millisecond})
 			c := w.dial()
 			if _, err := c.Write([]byte(tt.say)); err != nil && !errors.Is(err, net.ErrClosed) {
-				t.Log(err) // cut off while it was still talking
+				t.Log(err) // disconnected while it was still sending
 			}
 			if tt.hangup {
 				c.(*net.TCPConn).CloseWrite()
@@ -476,8 +476,8 @@ func TestPollQueueIsBounded(t *testing.T) {
 	}
 }
 
-// room waits until the address may open one more connection. A refused request closes its connection, and the server counts the
-// connection until its own end of it is down, which the next call must not overtake.
+// room waits until the address may open one more connection. A refused request closes its connection, and the server counts
+// that connection until its own end is closed; the next call must not be earlier.
 func (w *world) room(host string) {
 	w.Helper()
 	check.Until(w, time.Minute, host+" has fewer connections than it may have", func() bool {
@@ -487,7 +487,7 @@ func (w *world) room(host string) {
 	})
 }
 
-// Polls without end: of one peer the oldest go, of many peers and connections there are only so many.
+// Polls without end: of one peer the oldest are closed; the number of peers and connections is bounded.
 func TestHTTPLimits(t *testing.T) {
 	w := startHTTP(t, Config{MaxConns: 100, MaxConnsPerAddress: 12, PollLinger: time.Millisecond})
 	var last net.Conn
@@ -504,7 +504,7 @@ func TestHTTPLimits(t *testing.T) {
 	}
 	last.Close()
 	w.closed(7)
-	// Messages of ever new peers from one address.
+	// Messages of many new peers from one address.
 	refused := 0
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: 1}}
 	defer client.CloseIdleConnections()
@@ -542,7 +542,7 @@ func TestHTTPLimits(t *testing.T) {
 	}
 }
 
-// A bridge that takes nothing in holds the peer's messages back, and nobody's else.
+// A bridge that does not accept events holds back this peer's messages, and nobody else's.
 func TestHTTPBackPressure(t *testing.T) {
 	w := startHTTP(t, Config{})
 	block := make(chan bool)

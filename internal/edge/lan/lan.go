@@ -23,26 +23,26 @@ import (
 
 // Config bounds the room. Zero values mean the defaults.
 type Config struct {
-	Peer string     // the gateway's own unique value, for peers that ask over HTTP
-	From netip.Addr // own address of calls to peers; zero: the kernel's choice
-	// Sign appends to a message its trailer for a source (jxta.SignMessage); needed where Sends ask for it.
+	Peer string     // the gateway's own unique value, for peers that request it over HTTP
+	From netip.Addr // local address of calls to peers; zero: the kernel chooses
+	// Sign appends to a message its trailer for a source (jxta.SignMessage); Sends that want a trailer need it.
 	Sign               func(message []byte, source string) ([]byte, error)
-	MaxConns           int // connections in all, over HTTP also peers; default 4096
-	MaxConnsPerAddress int // connections of one IP address, over HTTP also peers; default 1024
-	// Share is how much of the loop's time the messages of one IP address may have under way. The code that handles
-	// events has to call Handled then. 0: no account is kept.
+	MaxConns           int // connections in all; over HTTP also sessions; default 4096
+	MaxConnsPerAddress int // connections of one IP address; over HTTP also sessions; default 1024
+	// Share is how much of the loop's time the unhandled messages of one IP address may take. The code that handles events must
+	// then call Handled. 0: no accounts are kept.
 	Share time.Duration
-	// Passed says of a connection whether another machine of the site passes it on, and then how many octets of this gateway's the peer has.
-	// Nil: no other machine does.
+	// Passed says whether another machine of the site passes a connection on, and then how many of this gateway's octets the peer has
+	// received. Nil: no other machine passes any on.
 	Passed         func(remote netip.AddrPort) (has uint64, passed bool)
 	MaxBody        int           // octets of one body; default 16 MiB
-	MaxReading     int           // octets of bodies under way on all connections together; default 64 MiB
+	MaxReading     int           // octets of bodies that are being read, on all connections together; default 64 MiB
 	MaxQueue       int           // octets waiting to be written to one peer; default 32 MiB
-	WelcomeTimeout time.Duration // for the peer's welcome line, over HTTP for the head of a request; default 5 s, as JXSE 2.7 has it
+	WelcomeTimeout time.Duration // for the peer's welcome line, and over HTTP for the head of a request; default 5 s, as in JXSE 2.7
 	ReadStall      time.Duration // longest pause inside one package; default 60 s
-	WriteStall     time.Duration // longest time for one write; a peer that never reads is cut off then; default 30 s
-	PollHold       time.Duration // longest poll over HTTP; default 120 s, as JXTA's own (wire 3.1)
-	PollLinger     time.Duration // how long a peer over HTTP without a poll counts as there; default 30 s
+	WriteStall     time.Duration // longest time for one write; then a peer that reads nothing is disconnected; default 30 s
+	PollHold       time.Duration // longest poll over HTTP; default 120 s, as in JXTA itself (wire 3.1)
+	PollLinger     time.Duration // how long a peer over HTTP without a poll counts as present; default 30 s
 	IdleTimeout    time.Duration // between two requests on one connection; default 2 min
 }
 
@@ -71,14 +71,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// LAN holds the connections. Its methods may be called from any goroutine and never wait on a peer.
+// LAN holds the connections. Its methods may be called from any goroutine and never wait for a peer.
 type LAN struct {
 	cfg      Config
 	post     func(site.Event)
 	log      *slog.Logger
 	metrics  *Metrics
 	nextID   atomic.Uint64
-	room     *room     // for bodies under way, beyond the first chunk of each
+	room     *room     // memory for bodies that are being read, beyond the first chunk of each
 	accounts *accounts // of the loop's time
 	wait     sync.WaitGroup
 
@@ -96,8 +96,8 @@ type LAN struct {
 	closed  bool
 }
 
-// New makes the room. Events go to post, in order for each connection: Opened, Welcomed, Received..., Closed, with
-// Written in between, and over HTTP perhaps Quiet; nothing after Closed. Heard belongs to none.
+// New makes the room. Events go to post, in order for each connection: Opened, Welcomed, Received..., Closed, with Written in
+// between, and over HTTP perhaps Quiet; nothing after Closed. Heard belongs to no connection.
 func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	life, end := context.WithCancel(noCancel)
 	cfg = cfg.withDefaults()
@@ -109,7 +109,7 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 	}
 }
 
-// Listen opens a listening socket for Serve, with TCP keepalive for what it accepts: JXTA has none of its own.
+// Listen opens a listening socket for Serve, with TCP keepalive on its connections: JXTA has none of its own.
 func Listen(address string) (net.Listener, error) {
 	lc := net.ListenConfig{KeepAliveConfig: keepAlive}
 	return lc.Listen(noCancel, "tcp", address)
@@ -117,7 +117,7 @@ func Listen(address string) (net.Listener, error) {
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 
-// Serve accepts peers over TCP until the listener is closed, by Shutdown or from outside; then it answers nil.
+// Serve accepts peers over TCP until the listener is closed, by Shutdown or from outside; then it returns nil.
 func (l *LAN) Serve(ln net.Listener) error {
 	l.mu.Lock()
 	if l.closed {
@@ -141,7 +141,7 @@ func (l *LAN) accept(ln net.Listener) (net.Conn, error) {
 	for {
 		c, err := ln.Accept()
 		if t, ok := c.(*net.TCPConn); ok {
-			t.SetKeepAliveConfig(keepAlive) // the listening socket may have been somebody else's before
+			t.SetKeepAliveConfig(keepAlive) // another program may have opened the listening socket
 		}
 		if err == nil || errors.Is(err, net.ErrClosed) {
 			return c, err
@@ -159,7 +159,7 @@ func hostOf(remote string) string {
 	return host
 }
 
-// enter counts a new connection in, or says why it cannot be had. The lock is held.
+// enter counts a new connection, or says why it is refused. The lock is held.
 func (l *LAN) enter(host string) (reason string) {
 	switch {
 	case l.closed:
@@ -176,7 +176,7 @@ func (l *LAN) enter(host string) (reason string) {
 	return ""
 }
 
-// leave counts a connection out. The lock is held.
+// leave counts a closed connection. The lock is held.
 func (l *LAN) leave(host string) {
 	l.sockets--
 	l.byAddress[host]--
@@ -215,7 +215,7 @@ func (l *LAN) conn(id site.ConnID) *outbox {
 	return l.conns[id]
 }
 
-// Do carries out an order of the bridge; any other order is a mistake of the program.
+// Do carries out an order of the bridge; any other order is a bug.
 func (l *LAN) Do(o site.Order) {
 	switch o := o.(type) {
 	case jxtabridge.Welcome:
@@ -250,7 +250,7 @@ func (l *LAN) Welcome(w jxtabridge.Welcome) {
 	n.queue(outgoing{octets: line})
 }
 
-// Send queues one body. A connection that is gone swallows it: Closed has told the bridge, or will.
+// Send queues one body. A closed connection drops it: the bridge has received Closed, or will.
 func (l *LAN) Send(s jxtabridge.Send) {
 	n := l.conn(s.Conn)
 	if n == nil {
@@ -263,7 +263,7 @@ func (l *LAN) Send(s jxtabridge.Send) {
 	n.queue(o)
 }
 
-// Close cuts a connection once what is queued has been written, or at once if the peer does not read.
+// Close closes a connection once its queue has been written, or at once if the peer does not read.
 func (l *LAN) Close(id site.ConnID) {
 	l.mu.Lock()
 	n, s := l.conns[id], l.owners[id]
@@ -275,12 +275,11 @@ func (l *LAN) Close(id site.ConnID) {
 	case n != nil:
 		n.finish()
 	case s != nil:
-		go s.expire() // its Closed may have to wait, this call must not
+		go s.expire() // expire may have to wait to post Closed, Close must not
 	}
 }
 
-// Gate has a connection read no more, or go on. Over HTTP, where a peer waits for an answer to each message, there is
-// none.
+// Gate makes a connection stop reading, or go on. HTTP has no gate: there a peer waits for the response to each message.
 func (l *LAN) Gate(g jxtabridge.Gate) {
 	if n := l.conn(g.Conn); n != nil {
 		n.gate(g.Shut)
@@ -290,7 +289,7 @@ func (l *LAN) Gate(g jxtabridge.Gate) {
 // Shutdown closes listeners and connections and waits until every Closed was posted.
 func (l *LAN) Shutdown() {
 	l.mu.Lock()
-	l.closed = true // nothing is added any more
+	l.closed = true // nothing is added from now on
 	l.end()
 	l.mu.Unlock()
 	for ln := range l.listeners {
@@ -316,7 +315,7 @@ func (l *LAN) Shutdown() {
 	l.wait.Wait()
 }
 
-// refuse counts and logs what was not accepted.
+// refuse counts and logs a refusal.
 func (l *LAN) refuse(reason, remote string, err error) {
 	l.metrics.Refused.WithLabelValues(reason).Inc()
 	attrs := []any{"reason", reason, "remote", remote}

@@ -39,7 +39,7 @@ type world struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	events  []site.Event
-	block   chan bool // post waits here when set
+	block   chan bool // if set, post waits for it
 }
 
 func start(t *testing.T, cfg Config) *world {
@@ -133,7 +133,7 @@ func (w *world) metric(name, label string) float64 {
 	return 0
 }
 
-// until waits for what no event tells.
+// until waits for a condition that no event reports.
 func (w *world) until(what string, ok func() bool) {
 	w.Helper()
 	limit := time.After(time.Minute)
@@ -184,7 +184,7 @@ func pack(b []byte) []byte { return append(jxta.AppendPackageHeader(nil, len(b))
 func TestConversation(t *testing.T) {
 	w := start(t, Config{})
 	c := w.dial()
-	// The welcome and two packages, cut in odd places.
+	// The welcome and two packages, split at odd places.
 	all := append([]byte(hello1), pack(body(10))...)
 	all = append(all, pack(body(200_000))...)
 	for len(all) > 0 {
@@ -210,7 +210,7 @@ func TestConversation(t *testing.T) {
 	w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(5), Token: 1})
 	w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(6)})
 	w.lan.Send(jxtabridge.Send{Conn: 1, Body: body(7), Token: 9})
-	w.lan.Send(jxtabridge.Send{Conn: 77, Body: body(7), Token: 10}) // gone: swallowed
+	w.lan.Send(jxtabridge.Send{Conn: 77, Body: body(7), Token: 10}) // closed: dropped
 	w.lan.Close(1)
 	got, err := io.ReadAll(c)
 	want := "JXTAHELLO tcp://" + c.LocalAddr().String() + " tcp://" + w.addr + " " + peerID + " 0 1.1\r\n"
@@ -270,7 +270,7 @@ func TestRefusals(t *testing.T) {
 			w := start(t, Config{WelcomeTimeout: 200 * time.Millisecond, ReadStall: 200 * time.Millisecond})
 			c := w.dial()
 			if _, err := c.Write([]byte(tt.say)); err != nil && !errors.Is(err, net.ErrClosed) {
-				t.Log(err) // cut off while it was still talking
+				t.Log(err) // disconnected while it was still sending
 			}
 			if tt.hangup {
 				c.(*net.TCPConn).CloseWrite()
@@ -286,8 +286,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Memory grows with what has come: 50 peers that announce 16 MiB each and send a little cost little; those who send
-// run into the common allowance.
+// Memory grows with the octets that have come: 50 peers that announce 16 MiB each and send a little take little. Peers that
+// send run into the common allowance.
 func TestAnnouncedLengthCostsNothing(t *testing.T) {
 	w := start(t, Config{MaxReading: 4 << 20})
 	var before, after runtime.MemStats
@@ -337,12 +337,12 @@ func TestPeerThatNeverReads(t *testing.T) {
 	}
 }
 
-// Octets that the own kernel keeps for a peer that does not read are not called written: they would be lost with this process.
+// Octets that our kernel keeps for a peer that does not read are not reported as written: they would be lost with this process.
 func TestWrittenIsOnThePeersMachine(t *testing.T) {
 	const size, bodies = 64 << 10, 64
 	w := start(t, Config{MaxQueue: 64 << 20})
 	c := w.dial()
-	if err := c.(*net.TCPConn).SetReadBuffer(size); err != nil { // the peer's machine keeps that and no more
+	if err := c.(*net.TCPConn).SetReadBuffer(size); err != nil { // the peer's machine keeps only so much
 		t.Fatal(err)
 	}
 	w.say(c, []byte(hello1))
@@ -366,7 +366,8 @@ func TestWrittenIsOnThePeersMachine(t *testing.T) {
 	w.await("all written", func(e []site.Event) bool { return last(e) == bodies })
 }
 
-// A connection that another machine passes on: octets that its kernel has acknowledged are not written, those that the peer has are.
+// On a connection that another machine passes on, octets that its kernel has acknowledged are not yet written; those that the peer
+// has are.
 func TestWrittenIsOnThePeersMachineBehindAnother(t *testing.T) {
 	const size = 1000
 	var has atomic.Uint64
@@ -400,7 +401,7 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// A callback that blocks is the back-pressure: the peer's octets stay in its own socket.
+// A callback that blocks causes back-pressure: the peer's octets stay in its own socket.
 func TestBackPressure(t *testing.T) {
 	w := start(t, Config{})
 	w.mu.Lock()
@@ -468,7 +469,7 @@ func TestShutdownPostsEveryClosed(t *testing.T) {
 	w.lan.Close(1)
 }
 
-// Behind a shut gate nothing is read; a connection ends all the same, whoever ends it.
+// A connection with a shut gate is not read; it can still be closed, by either end.
 func TestGate(t *testing.T) {
 	w := start(t, Config{})
 	for _, end := range []string{"peer", "gateway"} {
@@ -495,18 +496,18 @@ func TestGate(t *testing.T) {
 			}
 			return n
 		}
-		two := func() { // in one segment, so that the reader holds the second when it has taken the first
+		two := func() { // in one segment, so that the reader has the second when it has posted the first
 			one := append(jxta.AppendPackageHeader(nil, 3), "abc"...)
 			if _, err := c.Write(append(one, one...)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
-		two() // the read that is under way may still take one
+		two() // a read in progress may still post one
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
 		w.await("both", func(e []site.Event) bool { return received(e) == 2 })
 		w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: true})
-		two() // one of the two is taken if a read is under way, none if the reader stands at the gate already
+		two() // one of the two is posted if a read is in progress, none if the reader waits at the gate already
 		if end == "peer" {
 			c.Close()
 			w.lan.Gate(jxtabridge.Gate{Conn: id, Shut: false})
@@ -518,10 +519,10 @@ func TestGate(t *testing.T) {
 			t.Errorf("%d packages read, at most one of them by the read that was under way", n)
 		}
 	}
-	w.lan.Gate(jxtabridge.Gate{Conn: 999, Shut: true}) // gone already
+	w.lan.Gate(jxtabridge.Gate{Conn: 999, Shut: true}) // closed already
 }
 
-// A reader is let through an open gate only, and never again once its connection was closed, whatever it holds already.
+// A reader passes only an open gate, and never again once its connection was closed, whatever messages it still holds.
 func TestGateOfAClosedConnection(t *testing.T) {
 	var b outbox
 	b.init(nil, 1, "a peer", func() {})
@@ -541,7 +542,7 @@ func TestGateOfAClosedConnection(t *testing.T) {
 	}
 }
 
-// A message that is to be signed is signed on its way out, its length told with the trailer, and the queue is empty afterwards.
+// A message that needs a trailer is signed on its way out. Its length includes the trailer, and the queue is empty afterwards.
 func TestSignedOnTheWayOut(t *testing.T) {
 	w := start(t, Config{Sign: func(m []byte, source string) ([]byte, error) {
 		if source == "" {

@@ -18,12 +18,12 @@ import (
 	"aldis/internal/jxtabridge"
 )
 
-// Limits of what is read of multicast: datagrams a second, and at once, of one host and of all. A JXTA peer that starts
-// sends some twenty within a minute; one that sends a message to everybody each second sends one more a second.
+// Limits of the multicast datagrams that are read: a second, and at once, of one host and of all. A JXTA peer that starts sends
+// some twenty within a minute; one that sends a message to everybody each second sends one more a second.
 const (
 	hostRate, hostBurst = 200, 400
 	allRate, allBurst   = 1000, 2000
-	maxHosts            = 1024 // of which the rate is kept
+	maxHosts            = 1024 // whose rates are kept
 	multicastBuffer     = 1 << 20
 	logAgain            = 10 * time.Second // between two log lines about datagrams
 )
@@ -34,9 +34,9 @@ type multicast struct {
 	conn  *net.UDPConn // nil: none
 	group netip.AddrPort
 
-	// The receiver's own.
+	// Only the receiving goroutine uses these.
 	hosts  due.Each[netip.Addr]
-	others due.Bucket // of the hosts that are too many
+	others due.Bucket // of the hosts beyond maxHosts
 	all    due.Bucket
 	logged time.Time
 }
@@ -53,7 +53,7 @@ func ListenMulticast(group netip.AddrPort, at netip.Addr) (*net.UDPConn, error) 
 		err := c.Control(func(fd uintptr) { inner = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) })
 		return errors.Join(err, inner)
 	}}
-	// Bound to the group's address it hears nothing that is sent to this machine alone.
+	// Bound to the group's address, the socket receives nothing that is sent to this machine alone.
 	pc, err := lc.ListenPacket(context.Background(), "udp4", group.String())
 	if err != nil {
 		return nil, err
@@ -66,9 +66,9 @@ func ListenMulticast(group netip.AddrPort, at netip.Addr) (*net.UDPConn, error) 
 			s := int(fd)
 			inner = errors.Join(
 				unix.SetsockoptIPMreqn(s, unix.IPPROTO_IP, unix.IP_MULTICAST_IF, &unix.IPMreqn{Address: at.As4(), Ifindex: int32(iface.Index)}),
-				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0), // nothing of the same group on other interfaces
+				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MULTICAST_ALL, 0), // no datagrams of this group from other interfaces
 				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MULTICAST_TTL, 1),
-				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 1), // peers on this machine
+				unix.SetsockoptInt(s, unix.IPPROTO_IP, unix.IP_MULTICAST_LOOP, 1), // peers on this machine hear it too
 				unix.SetsockoptIPMreqn(s, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, &unix.IPMreqn{Multiaddr: group.Addr().As4(), Ifindex: int32(iface.Index)}))
 		})
 		err = errors.Join(err, inner)
@@ -101,8 +101,8 @@ func interfaceWith(at netip.Addr) (*net.Interface, error) {
 	return nil, fmt.Errorf("no interface has the address %s", at)
 }
 
-// ServeMulticast hears a group until the socket is closed, by Shutdown or from outside; then it answers nil. Shout
-// sends to the same group.
+// ServeMulticast receives the datagrams of a group until the socket is closed, by Shutdown or from outside; then it returns
+// nil. Shout sends to the same group.
 func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 	l.mu.Lock()
 	closed := l.closed
@@ -131,7 +131,7 @@ func (l *LAN) ServeMulticast(conn *net.UDPConn, group netip.AddrPort) error {
 	}
 }
 
-// datagram posts what a datagram says, when it is one and its host has not said too much.
+// datagram posts the message in a datagram, if it is valid and within the rates.
 func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 	l.metrics.Octets.WithLabelValues("in").Add(float64(len(b)))
 	now := time.Now()
@@ -145,11 +145,11 @@ func (l *LAN) datagram(b []byte, from netip.AddrPort) {
 		return
 	}
 	l.metrics.Messages.WithLabelValues("in").Inc()
-	// The next datagram comes into the same buffer, and the loop has this one when post is back: it is copied.
+	// The next datagram comes into the same buffer, and the loop keeps this one after post returns, so it is copied.
 	l.post(jxtabridge.Heard{Remote: from.String(), Body: slices.Clone(body)})
 }
 
-// host is the account of one source address.
+// host is the bucket of one source address.
 func (l *LAN) host(a netip.Addr, now time.Time) *due.Bucket {
 	if h := l.multicast.hosts.Of(now, a); h != nil {
 		return h
@@ -157,7 +157,7 @@ func (l *LAN) host(a netip.Addr, now time.Time) *due.Bucket {
 	return &l.multicast.others
 }
 
-// refuseDatagram counts every datagram that was not accepted, and logs one now and then.
+// refuseDatagram counts each refused datagram, and logs one now and then.
 func (l *LAN) refuseDatagram(now time.Time, reason string, from netip.AddrPort, err error) {
 	if now.Sub(l.multicast.logged) < logAgain {
 		l.metrics.Refused.WithLabelValues(reason).Inc()
@@ -167,7 +167,7 @@ func (l *LAN) refuseDatagram(now time.Time, reason string, from netip.AddrPort, 
 	l.refuse(reason, from.String(), err)
 }
 
-// Shout sends one datagram to the group; without multicast nowhere.
+// Shout sends one datagram to the group; without multicast it does nothing.
 func (l *LAN) Shout(s jxtabridge.Shout) {
 	l.multicast.mu.Lock()
 	conn, group := l.multicast.conn, l.multicast.group
@@ -177,7 +177,7 @@ func (l *LAN) Shout(s jxtabridge.Shout) {
 	}
 	b, err := jxta.AppendDatagram(nil, s.Body, s.Message)
 	if err == nil {
-		_, err = conn.WriteToUDPAddrPort(b, group) // a full send buffer loses it, as the LAN might
+		_, err = conn.WriteToUDPAddrPort(b, group) // if the send buffer is full the datagram is lost, as it might be on the LAN
 	}
 	if err != nil {
 		l.refuse("own_multicast", group.String(), err)

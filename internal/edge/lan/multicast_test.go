@@ -19,7 +19,7 @@ import (
 
 var etherGroup = netip.MustParseAddrPort("239.77.13.7:12340")
 
-// etherLAN is a room that hears the group on an interface of its own.
+// etherLAN is a room that receives the group on an interface of its own.
 func etherLAN(t *testing.T) (*LAN, *world, chan site.Event, *net.UDPConn) {
 	t.Helper()
 	w := &world{T: t, reg: prometheus.NewRegistry()}
@@ -37,7 +37,7 @@ func etherLAN(t *testing.T) (*LAN, *world, chan site.Event, *net.UDPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peer, err := ListenMulticast(etherGroup, netip.MustParseAddr(at)) // a JXTA peer on the same machine has the same port
+	peer, err := ListenMulticast(etherGroup, netip.MustParseAddr(at)) // a JXTA peer on the same machine uses the same port
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestMulticastBothWays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Until the room has its socket a datagram it should send goes nowhere: it is heard when it is served.
+	// Until the room has its socket, its datagrams go nowhere; the first one that arrives shows that it is served.
 	for {
 		l.Shout(jxtabridge.Shout{Body: append(message, "trailer"...), Message: len(message)})
 		peer.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
@@ -112,7 +112,7 @@ func TestMulticastBothWays(t *testing.T) {
 	}
 }
 
-// One host that floods costs a bounded number of events a second, and hosts that are made up no memory.
+// One host that floods causes a bounded number of events a second, and forged source addresses take no memory.
 func TestMulticastFlood(t *testing.T) {
 	events := 0
 	w := &world{T: t, reg: prometheus.NewRegistry()}

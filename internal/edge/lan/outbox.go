@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	batchCount = 64 // bodies of one write
+	batchCount = 64 // bodies in one write
 	batchSize  = 256 << 10
 )
 
 // outgoing is one body with its header block, or a bare line. Over HTTP a body has no header block.
 type outgoing struct {
 	header, octets []byte
-	rest           [][]byte // follow octets
-	sign           string   // source of the trailer that is still to be made; empty: none
+	rest           [][]byte // parts behind octets
+	sign           string   // source for which a trailer must still be made; empty: none
 	token          uint64
 	message        bool
 	signed         bool
@@ -33,7 +33,7 @@ func (o outgoing) size() int {
 	return n
 }
 
-// cost is what it counts for while it waits: the same with its trailer and without.
+// cost is its size in the queue; a trailer that is still to be made counts already.
 func (o outgoing) cost() int {
 	if o.signed || o.sign != "" {
 		return o.unsigned + jxta.TrailerRoom
@@ -41,24 +41,24 @@ func (o outgoing) cost() int {
 	return o.size()
 }
 
-// outbox is what waits to be written to one connection or poll.
+// outbox is the queue of messages to one connection or poll.
 type outbox struct {
 	lan    *LAN
 	id     site.ConnID
 	remote string // address of the peer with port
 	bare   bool   // bodies go without a header block
-	single bool   // one body a batch
-	cut    func() // ends the connection at once
+	single bool   // a batch has one body
+	cut    func() // closes the connection at once
 
 	gone     chan struct{} // closed with the connection
 	mu       sync.Mutex
-	more     sync.Cond // something was queued, or the end came
+	more     sync.Cond // the queue is not empty, or is finished or closed
 	waiting  []outgoing
-	octets   int  // of waiting and of what is being written
-	finished bool // write what waits, then close
+	octets   int  // of waiting and of the batch that is being written
+	finished bool // write the queue, then close
 	closed   bool
-	shut     bool      // nothing is to be read
-	opened   sync.Cond // it may be read again, or has closed
+	shut     bool      // the connection must not be read
+	opened   sync.Cond // it may be read again, or is closed
 }
 
 func (b *outbox) init(l *LAN, id site.ConnID, remote string, cut func()) {
@@ -67,13 +67,13 @@ func (b *outbox) init(l *LAN, id site.ConnID, remote string, cut func()) {
 	b.gone = make(chan struct{})
 }
 
-// close ends both directions at once.
+// close closes both directions at once.
 func (b *outbox) close() {
 	b.stop()
 	b.cut()
 }
 
-// stop lets nothing more be read or written.
+// stop ends reading and writing.
 func (b *outbox) stop() {
 	b.mu.Lock()
 	if !b.closed {
@@ -91,7 +91,7 @@ func (b *outbox) over() bool {
 	return b.closed
 }
 
-// finish closes after what waits was written.
+// finish closes once the queue has been written.
 func (b *outbox) finish() {
 	b.mu.Lock()
 	b.finished = true
@@ -107,8 +107,8 @@ func (b *outbox) gate(shut bool) {
 	b.mu.Unlock()
 }
 
-// wait returns true when the connection may be read, false when this side has closed it: nobody wants any more the
-// messages that a reader still holds of a closed connection.
+// wait returns true when the connection may be read, and false when this side has closed it: messages that a reader still holds
+// of a closed connection are not wanted.
 func (b *outbox) wait() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,8 +137,8 @@ func (b *outbox) queue(o outgoing) {
 	}
 }
 
-// nextBatch waits for something to write; nil is the end. It signs the messages that are to be signed: here, in a
-// goroutine of each connection, so that a fan-out keeps all processors busy and not the loop.
+// nextBatch waits for messages to write; nil: there will be none. It makes the trailers here, in a goroutine of each
+// connection, so that a fan-out uses all processors and not the loop.
 func (b *outbox) nextBatch() []outgoing {
 	batch := b.wanted()
 	for i := range batch {
@@ -147,7 +147,7 @@ func (b *outbox) nextBatch() []outgoing {
 			continue
 		}
 		body, err := b.lan.cfg.Sign(o.octets, o.sign)
-		if err != nil { // the key is ours: only a broken one does that
+		if err != nil { // the key is our own: only a broken key fails
 			b.lan.refuse("own_signature", b.remote, err)
 			b.close()
 			return nil
@@ -179,7 +179,7 @@ func (b *outbox) wanted() []outgoing {
 		count++
 	}
 	batch := slices.Clone(b.waiting[:count])
-	clear(b.waiting[:count]) // the bodies are not kept alive by what was written
+	clear(b.waiting[:count]) // so that this array keeps no written bodies alive
 	b.waiting = b.waiting[count:]
 	if len(b.waiting) == 0 {
 		b.waiting = nil
@@ -194,7 +194,7 @@ func sizeOf(batch []outgoing) (size int) {
 	return size
 }
 
-// written tells of a batch that the peer has taken.
+// written reports a batch that the peer has received.
 func (b *outbox) written(batch []outgoing) {
 	var token uint64
 	bodies, cost := 0, 0

@@ -7,49 +7,49 @@ import (
 	"time"
 )
 
-// Bodies under way share one allowance of memory. A body that finds none left waits, and its peer with it, until others
-// have come in whole. An address may hold a quarter at the most, so that a stranger who begins many bodies and ends none
-// leaves room to others. The body that has been under way longest need not wait, so there is always one that goes on.
+// All bodies that are being read share one allowance of memory. A body that finds none left waits, and its peer with it, until
+// others are complete. An address may hold at most a quarter, so that a stranger who begins many bodies and completes none
+// leaves room for others. The body that began first need not wait, so one body always goes on.
 //
-// Where waiting does not help, because many addresses do the same or one address has honest peers as well, the slowest
-// body of the address that holds most is given up: its peer has had time, and others wait.
+// Where waiting does not help, because many addresses do this, or because one address has honest peers as well, the room gives
+// up the slowest body of the address that holds most: its peer has had time, and others wait.
 const (
-	roomShare = 4 // of the allowance an address may hold one part
+	roomShare = 4 // an address may hold one part in so many
 	// A body may be given up when its peer has had roomPatience and sent less than roomPace octets a second.
 	roomPatience = 2 * time.Second
 	roomPace     = 32 << 10
-	roomRetry    = 50 * time.Millisecond // to look again for a slow one
-	roomLook     = 5 * time.Millisecond  // of an address, at the least
+	roomRetry    = 50 * time.Millisecond // until a waiting body looks again for a slow one
+	roomLook     = 5 * time.Millisecond  // least time between two such looks for one address
 )
 
-// room is the allowance.
+// room is the shared allowance.
 type room struct {
-	most int // octets; one body may come on top
+	most int // octets; the first body may exceed it
 
 	mu      sync.Mutex
 	count   uint64
 	held    int // of all
 	hosts   map[string]*tenant
-	changed chan struct{} // closed when something was given back
+	changed chan struct{} // closed when octets were given back
 }
 
-// tenant is an address with bodies under way.
+// tenant is an address whose bodies are being read.
 type tenant struct {
 	held   int // of all its bodies, octets
 	bills  map[*bill]bool
-	first  uint64    // number of the body that has been under way longest
-	looked time.Time // when a slow one was looked for
+	first  uint64    // number of its body that began first
+	looked time.Time // when a slow body was last looked for
 }
 
-// bill is what one body under way holds.
+// bill is the memory that one body holds.
 type bill struct {
 	host string
-	cut  func() // ends the reading of it
+	cut  func() // stops reading it
 
-	number uint64 // in the order in which they began; 0: not yet
+	number uint64 // in the order of beginning; 0: none yet
 	held   int
-	came   int       // octets, since the first that were held
-	since  time.Time // when they began to come; time that it has waited for room is left out
+	came   int       // octets that came since the first reservation
+	since  time.Time // when they began to come; moved on by the time that the body waited for room
 	waits  bool
 	over   bool // given up
 }
@@ -58,7 +58,7 @@ func newRoom(most int) *room {
 	return &room{most: most, hosts: map[string]*tenant{}, changed: make(chan struct{})}
 }
 
-// enter begins a bill.
+// enter enters a body that has no number yet.
 func (r *room) enter(b *bill, now time.Time) *tenant {
 	t := r.hosts[b.host]
 	if t == nil {
@@ -74,7 +74,7 @@ func (r *room) enter(b *bill, now time.Time) *tenant {
 	return t
 }
 
-// order finds out which body comes first.
+// order finds the address's body that began first.
 func (t *tenant) order() {
 	t.first = math.MaxUint64
 	for b := range t.bills {
@@ -94,7 +94,7 @@ func (r *room) reserve(b *bill, octets int, gone <-chan struct{}) error {
 	defer func() { b.waits = false }()
 	for !r.fits(b, t, octets) {
 		if b.held+octets > r.most {
-			return errMemory // it never will
+			return errMemory // it can never fit
 		}
 		r.evict(t, time.Now())
 		if err := r.sleep(gone); err != nil {
@@ -108,7 +108,7 @@ func (r *room) reserve(b *bill, octets int, gone <-chan struct{}) error {
 	return nil
 }
 
-// sleep lets go of the lock until something has changed.
+// sleep releases the lock until something has changed.
 func (r *room) sleep(gone <-chan struct{}) error {
 	changed := r.changed
 	r.mu.Unlock()
@@ -139,7 +139,7 @@ func (r *room) fits(b *bill, t *tenant, octets int) bool {
 			return false
 		}
 	}
-	return true // the first of all
+	return true // it began first of all
 }
 
 // evict gives up the slowest body of the address that is in the way of t, if its peer has had time.
@@ -149,7 +149,7 @@ func (r *room) evict(t *tenant, now time.Time) {
 	}
 	t.looked = now
 	in := t
-	if t.held <= r.most/roomShare-firstChunk { // others than its own address are in the way
+	if t.held <= r.most/roomShare-firstChunk { // addresses other than its own are in the way
 		for _, x := range r.hosts {
 			if x.held > in.held {
 				in = x
@@ -168,14 +168,14 @@ func (r *room) evict(t *tenant, now time.Time) {
 	if slowest != nil {
 		slowest.over = true
 		in.order()
-		go slowest.cut() // which may take locks of its own
+		go slowest.cut() // in a goroutine: cut may take locks of its own
 	}
 }
 
 // pace is how fast a body comes, in octets a second.
 func (b *bill) pace(now time.Time) float64 { return float64(b.came) / now.Sub(b.since).Seconds() }
 
-// arrived notes further octets of a body, and reports whether it may go on.
+// arrived counts further octets of a body, and reports whether it may go on.
 func (r *room) arrived(b *bill, octets int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -183,7 +183,7 @@ func (r *room) arrived(b *bill, octets int) bool {
 	return !b.over
 }
 
-// free gives back what a body holds.
+// free gives back the memory that a body holds.
 func (r *room) free(b *bill) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

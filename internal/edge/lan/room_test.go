@@ -23,8 +23,8 @@ func (w *world) from(host string) net.Conn {
 	return c
 }
 
-// The case that the notes on reliability call D14: strangers begin bodies that need room and send no more. An honest
-// peer's long messages arrive, over the connection that it had: 40 of 40 cost it its connection before.
+// Case D14 of the notes on reliability: strangers begin bodies that need room and send no more. An honest peer's long messages
+// arrive, over its existing connection; before, 40 of 40 broke the connection.
 func TestHalfSentBodiesCostOthersNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
@@ -70,7 +70,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	f := check.Fatal(t)
 	check.NoError(f, r.reserve(a, most/8, never))
 	check.NoError(f, r.reserve(b, most/8, never))
-	check.NoError(f, r.reserve(a, most/2, never)) // the first may
+	check.NoError(f, r.reserve(a, most/2, never)) // the first body may
 	taken := make(chan error)
 	go func() { taken <- r.reserve(b, most/8, never) }()
 	check.Until(t, time.Minute, "the second waits", func() bool {
@@ -86,7 +86,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	r.free(a)
 	check.NoError(f, <-taken)
 	check.Equal(t, "r.held", r.held, most/4)
-	// Nobody gets more than there is, and a peer that hangs up waits no more.
+	// Nobody gets more than the allowance, and a peer that hangs up no longer waits.
 	check.True(t, "a body longer than all", r.reserve(&bill{host: "b"}, most+1, never) != nil)
 	left := make(chan struct{})
 	close(left)
@@ -95,7 +95,7 @@ func TestRoomIsBoundedAndNobodyWaitsForEver(t *testing.T) {
 	check.Equal(t, "r.held", r.held, 0)
 }
 
-// A slow body is given up only when others wait, its peer has had time, and it is of the address that is in the way.
+// A slow body is given up only if others wait, its peer has had time, and its address is the one in the way.
 func TestWhoIsGivenUp(t *testing.T) {
 	const most = 1 << 20
 	r := newRoom(most)

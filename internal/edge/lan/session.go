@@ -10,11 +10,11 @@ import (
 	"aldis/internal/site"
 )
 
-// maxPolls is how many polls of one peer stay open. JXSE 2.7 has two at once, and one more while it replaces one
-// (ghosts 8); when a further one comes the oldest ends.
+// maxPolls is how many polls of one peer stay open. JXSE 2.7 has two at once, and a third while it replaces one (ghosts 8). A
+// poll beyond maxPolls closes the oldest.
 const maxPolls = 4
 
-// web is what a LAN knows of its peers over HTTP.
+// web is the part of a LAN for peers over HTTP.
 type web struct {
 	servers  map[*http.Server]bool
 	sessions map[caller]*session
@@ -27,27 +27,27 @@ func newWeb() web {
 		owners: map[site.ConnID]*session{}}
 }
 
-// caller is a peer at one host.
+// caller is a peer at a host.
 type caller struct{ peer, host string }
 
-// session is a peer over HTTP: its polls, each of them a connection for the bridge, and the poll on which its own
-// messages, which come by themselves, count as received: the newest, or the last one that was open.
+// session is a peer over HTTP. Each of its polls is a connection for the bridge. Its own messages come in other requests; they
+// count as received on the newest open poll, or on the last one that was open.
 type session struct {
 	lan *LAN
 	caller
 	unwanted bool // the bridge has closed it; guarded by lan.mu
 
-	// order is held while an event is posted, so that events come in the order in which things happened. Posting may
-	// wait, so nobody who is called by the bridge may take it.
+	// order is held while an event is posted, so that events are posted in the order in which things happened. Posting may
+	// wait, so functions that the bridge calls must not take it.
 	order sync.Mutex
 	polls []*poll // open, oldest first
 	quiet site.ConnID
-	until time.Time // when it ends without a poll
+	until time.Time // when it is forgotten if no poll comes
 	timer *time.Timer
 	ended bool
 }
 
-// session finds a caller's, or makes it. It comes with its order held; nil: it cannot be had, reason says why.
+// session finds or makes the session of a caller, and returns it with its order held; nil: it is refused, and reason says why.
 func (l *LAN) session(c caller) (s *session, reason string) {
 	for {
 		l.mu.Lock()
@@ -79,7 +79,7 @@ func (l *LAN) session(c caller) (s *session, reason string) {
 	}
 }
 
-// greet makes a connection of this session known to the bridge. The order is held.
+// greet announces a connection of this session to the bridge. The order is held.
 func (s *session) greet(id site.ConnID, remote, dest string, quiet bool) {
 	l := s.lan
 	l.mu.Lock()
@@ -93,7 +93,7 @@ func (s *session) greet(id site.ConnID, remote, dest string, quiet bool) {
 		Dest: dest, Public: "http://" + remote, Peer: jxta.URN(s.peer), Version: "1.1"}})
 }
 
-// part is the end of one connection. The order is held.
+// part closes one connection of the session. The order is held.
 func (s *session) part(id site.ConnID) {
 	s.lan.mu.Lock()
 	delete(s.lan.owners, id)
@@ -101,7 +101,7 @@ func (s *session) part(id site.ConnID) {
 	s.lan.post(jxtabridge.Closed{Conn: id})
 }
 
-// open adds a poll, which carries from now on what goes to the peer. The order is held.
+// open adds a poll, which carries messages to the peer from now on. The order is held.
 func (s *session) open(p *poll, dest string) {
 	l := s.lan
 	l.mu.Lock()
@@ -111,7 +111,7 @@ func (s *session) open(p *poll, dest string) {
 	if closed {
 		p.finish()
 	}
-	for i := 0; len(s.polls)-i >= maxPolls; i++ { // some of these may have been told before, and not have ended yet
+	for i := 0; len(s.polls)-i >= maxPolls; i++ { // some of these may be finished and not yet closed
 		s.polls[i].finish()
 	}
 	s.polls = append(s.polls, p)
@@ -123,7 +123,7 @@ func (s *session) open(p *poll, dest string) {
 	}
 }
 
-// close takes a poll out. The last one stays for a while, as something that cannot be written to.
+// close removes a poll. The last one stays for a while, as a connection that cannot be written to.
 func (s *session) close(p *poll) {
 	s.order.Lock()
 	defer s.order.Unlock()
@@ -163,7 +163,7 @@ func (s *session) linger() {
 	s.timer.Reset(s.lan.cfg.PollLinger)
 }
 
-// received posts a message of the peer's. The order is held.
+// received posts a message from the peer. The order is held.
 func (s *session) received(body []byte, remote, dest string, d debt) {
 	var id site.ConnID
 	switch {
@@ -172,7 +172,7 @@ func (s *session) received(body []byte, remote, dest string, d debt) {
 	case s.quiet != 0:
 		id = s.quiet
 		s.linger()
-	default: // its first message has overtaken its poll, or this gateway was restarted
+	default: // its first message has overtaken its poll, or this gateway has restarted
 		id = site.ConnID(s.lan.nextID.Add(1))
 		s.quiet = id
 		s.greet(id, remote, dest, true)
@@ -182,12 +182,12 @@ func (s *session) received(body []byte, remote, dest string, d debt) {
 	s.lan.post(jxtabridge.Received{Conn: id, Body: body})
 }
 
-// expire ends a session that has had no poll for long enough, that the bridge does not want, or at the end of all.
+// expire ends a session that has had no poll for PollLinger, that the bridge has closed, or when the LAN shuts down.
 func (s *session) expire() {
 	s.order.Lock()
 	defer s.order.Unlock()
 	if s.ended || len(s.polls) > 0 {
-		return // closing the poll ends it
+		return // closing the last poll ends it
 	}
 	s.lan.mu.Lock()
 	over := s.unwanted || s.lan.closed
@@ -199,7 +199,7 @@ func (s *session) expire() {
 	s.end()
 }
 
-// end forgets the session. The order is held and no poll open.
+// end forgets the session. The order is held, and no poll is open.
 func (s *session) end() {
 	l := s.lan
 	if s.timer != nil {

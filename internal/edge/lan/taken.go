@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// taken knows what of a connection's octets the peer's machine has acknowledged. Octets that only the own kernel has die
-// with this process or the connection: some megabytes where a peer reads slowly. So Written is said of octets that the
-// peer has.
+// taken knows how many octets of a connection the peer's machine has acknowledged. Octets that are only in our kernel are lost
+// with this process or the connection: some megabytes if a peer reads slowly. Therefore Written is posted only for octets that
+// the peer's machine has.
 type taken struct {
 	conn *conn
-	raw  interface{ Control(func(fd uintptr)) error } // nil: no TCP, and what is written is taken
+	raw  interface{ Control(func(fd uintptr)) error } // nil: not TCP, and written octets count as acknowledged
 	from netip.AddrPort
 
 	mu      sync.Mutex
-	sent    uint64 // octets that the socket was given
+	sent    uint64 // octets that were written to the socket
 	waiting []sent // in order
 	timer   *time.Timer
-	pause   time.Duration // until the next look
+	pause   time.Duration // until the next check
 	has     uint64        // octets that the peer has acknowledged
-	since   time.Time     // of the last of these, or of the first that waits
+	since   time.Time     // when has last grown, or when the first waiting batch was written
 	ended   bool
 }
 
@@ -52,7 +52,7 @@ func (t *taken) init(n *conn) {
 	t.timer.Stop()
 }
 
-// wrote notes a batch that the socket has been given, and answers its octets.
+// wrote records a batch that was written to the socket, and returns its octets.
 func (t *taken) wrote(batch []outgoing) int {
 	size := sizeOf(batch)
 	t.mu.Lock()
@@ -67,7 +67,7 @@ func (t *taken) wrote(batch []outgoing) int {
 	return size
 }
 
-// check tells of what has been acknowledged, and comes again while something has not.
+// check reports acknowledged batches, and runs again later while some are not acknowledged.
 func (t *taken) check() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -86,7 +86,7 @@ func (t *taken) check() {
 	t.pause = min(2*t.pause, lastLook)
 }
 
-// reportWritten says Written of what has been acknowledged. The lock is held: Written stays in order.
+// reportWritten posts Written for acknowledged batches. The lock is held: Written stays in order.
 func (t *taken) reportWritten() {
 	if has := t.sent - t.unacknowledged(); has > t.has {
 		t.has, t.since = has, time.Now()
@@ -98,28 +98,28 @@ func (t *taken) reportWritten() {
 	}
 }
 
-// unacknowledged are the octets that the kernel keeps of what it was given.
+// unacknowledged are the written octets that the kernel still keeps.
 func (t *taken) unacknowledged() (octets uint64) {
 	if t.raw == nil {
 		return 0
 	}
-	octets = t.sent // of a socket that is gone nobody knows
+	octets = t.sent // a closed socket does not say
 	t.raw.Control(func(fd uintptr) {
 		n, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ)
 		octets = min(uint64(n), t.sent)
 		if err != nil {
-			octets = 0 // a kernel that does not tell: what is written is taken
+			octets = 0 // the kernel does not say: written octets count as acknowledged
 		}
 	})
 	if t.conn.lan.cfg.Passed != nil {
-		if has, passed := t.conn.lan.cfg.Passed(t.from); passed { // the kernel tells of the machine between
+		if has, passed := t.conn.lan.cfg.Passed(t.from); passed { // the kernel knows only of the machine between
 			octets = max(octets, t.sent-min(t.sent, has))
 		}
 	}
 	return octets
 }
 
-// last waits for the acknowledgement of what was written last, for a while.
+// last waits a while for the acknowledgement of the last octets.
 func (t *taken) last() {
 	for end := time.Now().Add(lastTaken); time.Now().Before(end) && t.open(); {
 		select {
@@ -130,7 +130,7 @@ func (t *taken) last() {
 	}
 }
 
-// open reports whether something has not been acknowledged.
+// open reports whether a batch is not acknowledged.
 func (t *taken) open() bool {
 	t.check()
 	t.mu.Lock()
@@ -138,7 +138,7 @@ func (t *taken) open() bool {
 	return len(t.waiting) > 0
 }
 
-// end lets nothing be said any more.
+// end stops all reports.
 func (t *taken) end() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Whatever is said, what is told stays within its bounds.
+// Whatever a modem sends, the reports stay within their bounds.
 func FuzzLines(f *testing.F) {
 	f.Add("rate 2400\nqueue 16777216\ndown\nhold\nfree\nup")
 	f.Add("rate 0\nrate -1\nqueue 99999999999999999999")

@@ -1,8 +1,8 @@
-// Package modem is the socket on which the modem of a bearer, or a program that knows it, says what it is doing: up or down, its rate,
-// the octets in its queue. docs/modem.md is the protocol: a line in, a line back.
+// Package modem is the socket on which the modem of a bearer, or a program that knows its state, reports: link up or down, rate,
+// octets in its queue. docs/modem.md is the protocol: a line in, a line back.
 //
-// A modem may lie, flood or go away. What it says is bounded here: the length and the rate of lines, the values, the speakers. The
-// words of a speaker end with its connection, unless it says that they hold.
+// A modem may lie, flood or go away. This package bounds its reports: the length and the rate of lines, the values, the number of
+// speakers. A speaker's reports end with its connection, unless it has said "hold".
 package modem
 
 import (
@@ -23,26 +23,26 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Bounds of what a modem may say.
+// Bounds of a modem's reports.
 const (
 	LeastBps    = 10
 	MostBps     = 1_000_000_000
 	MostQueue   = 16 << 20 // octets
-	mostLine    = 64       // octets, the end of the line included
-	lineRate    = 100      // lines a second of a speaker, and how many at once; more wait
+	mostLine    = 64       // octets, the line feed included
+	lineRate    = 100      // lines a second of a speaker, and lineBurst at once; more wait
 	lineBurst   = 200
 	mostSpeak   = 4 // speakers at once
 	logAgain    = time.Minute
 	acceptAgain = 100 * time.Millisecond
 )
 
-// Config is the bearer whose modem may speak.
+// Config describes the bearer whose modem may report.
 type Config struct {
 	Bearer  int
 	Name    string // for the log
 	Tell    func(api.Modem)
-	Half    time.Duration      // for a line that has begun, and for an answer; 0: ten seconds
-	Refused prometheus.Counter // lines and speakers
+	Half    time.Duration      // how long a line that has begun may take, and a reply; 0: ten seconds
+	Refused prometheus.Counter // counts refused lines and speakers
 	Log     *slog.Logger
 }
 
@@ -53,8 +53,8 @@ type Desk struct {
 	wait sync.WaitGroup
 
 	mu     sync.Mutex
-	word   api.Modem   // without the queue
-	by     [2]net.Conn // the speaker that has said the rate, and the one that has said whether it is up; nil: none, or its word holds
+	word   api.Modem   // the report in force, without the queue
+	by     [2]net.Conn // the speaker that reported the rate, and the one that reported up or down; nil: none, or its report holds
 	speak  []net.Conn
 	closed bool
 	told   due.Seldom[string]
@@ -84,7 +84,7 @@ func Serve(cfg Config, ln net.Listener) *Desk {
 	return d
 }
 
-// Close ends it. Words that were said are not taken back: the loop has ended.
+// Close closes the desk. It takes no report back: the loop has stopped.
 func (d *Desk) Close() {
 	d.mu.Lock()
 	d.closed = true
@@ -114,7 +114,7 @@ func (d *Desk) enter(c net.Conn) {
 	}()
 }
 
-// hear takes a speaker's lines until it goes, or says half a line or a line that is too long.
+// hear handles a speaker's lines until it leaves, leaves a line incomplete, or sends one that is too long.
 func (d *Desk) hear(c net.Conn) {
 	in, lines, holds := bufio.NewReaderSize(c, mostLine), due.Bucket{}, false
 	for {
@@ -144,10 +144,10 @@ func (d *Desk) hear(c net.Conn) {
 	}
 }
 
-// errWord says what a modem may say.
+// errWord lists the reports that a modem may make.
 var errWord = errors.New("say up, down, rate N, queue N, hold or free")
 
-// take takes a line. holds says whether what the speaker says stays when it has gone.
+// take handles a line. holds says whether the speaker's reports stay when it leaves.
 func (d *Desk) take(c net.Conn, words []string, holds *bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -184,7 +184,7 @@ func (d *Desk) take(c net.Conn, words []string, holds *bool) error {
 	return nil
 }
 
-// number reads a whole number within bounds.
+// number reads a whole number from least to most.
 func number(text string, least, most int) (int, error) {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < least || n > most {
@@ -193,7 +193,7 @@ func number(text string, least, most int) (int, error) {
 	return n, nil
 }
 
-// say tells the loop what has changed. The caller holds mu, so that changes are told in order.
+// say reports a change to the loop. The caller holds mu, so that changes are reported in order.
 func (d *Desk) say(next api.Modem, queue int) {
 	if next == d.word && queue == 0 {
 		return
@@ -206,7 +206,7 @@ func (d *Desk) say(next api.Modem, queue int) {
 	d.cfg.Tell(next)
 }
 
-// leave forgets what a speaker has said that does not hold.
+// leave drops the reports of a speaker that do not hold.
 func (d *Desk) leave(c net.Conn) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,7 +227,7 @@ func (d *Desk) leave(c net.Conn) {
 	d.say(next, 0)
 }
 
-// refuse counts what was not taken, and logs it once in a while. The caller holds mu.
+// refuse counts a refused line or speaker, and logs one now and then. The caller holds mu.
 func (d *Desk) refuse(why string) {
 	d.cfg.Refused.Inc()
 	if d.told.May(time.Now(), "refused") {

@@ -21,7 +21,7 @@ import (
 
 const patience = 20 * time.Second
 
-// desk is a Desk and what it has told.
+// desk is a Desk and its reports.
 type desk struct {
 	t       *testing.T
 	path    string
@@ -50,7 +50,7 @@ func serve(t *testing.T) *desk {
 	return d
 }
 
-// last is what was told last, and how often something was.
+// last is the last report, and the number of reports.
 func (d *desk) last() (api.Modem, int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,8 +86,8 @@ func (s speaker) say(line string) string {
 	return strings.TrimSpace(answer)
 }
 
-// Each word is taken, and what it says is told; a word that says nothing new is not told. Other words and numbers out of bounds are not
-// taken, and are told in one line.
+// Each word is accepted, and its change is reported; a word that changes nothing is not reported. Other words and numbers out of bounds
+// are refused, and logged in one line.
 func TestWords(t *testing.T) {
 	d := serve(t)
 	s := d.speaker()
@@ -126,7 +126,8 @@ func TestWords(t *testing.T) {
 	check.Equal(t, "lines about it", strings.Count(d.log.String(), "cannot be taken"), 1)
 }
 
-// The words of a modem end when it goes, and stay when it says that they hold; another that has spoken since is not concerned.
+// The reports of a modem end when it leaves, and stay if it has said "hold"; those of another modem that has spoken since are
+// not affected.
 func TestAModemThatGoes(t *testing.T) {
 	d := serve(t)
 	s, other := d.speaker(), d.speaker()
@@ -142,7 +143,7 @@ func TestAModemThatGoes(t *testing.T) {
 	check.Equal(t, "what holds", m, api.Modem{Bearer: 3, RateBps: 4800, Down: true, QueueOctets: 5})
 }
 
-// A modem that floods waits; one that says half a line, or a long one, is cut off; five at once are one too many.
+// A modem that floods waits; one that sends half a line, or a long one, is disconnected; a fifth modem at a time is refused.
 func TestHostileModems(t *testing.T) {
 	d := serve(t)
 	s := d.speaker()
@@ -166,7 +167,7 @@ func TestHostileModems(t *testing.T) {
 		rest, _ := io.ReadAll(h)
 		check.Equal(t, "answer to half a line", string(rest), "")
 	}
-	for range 3 { // those that were cut off may count for a moment yet
+	for range 3 { // those that were disconnected may still count for a moment
 		check.Until(t, patience, "an answer", func() bool { return d.speaker().say("up") == "ok" })
 	}
 	check.True(t, "the fifth gets no answer", d.speaker().say("up") != "ok")

@@ -19,7 +19,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// noNamespaces makes the test program one whose kernel gives no namespaces.
+// noNamespaces makes the test program behave as on a kernel without namespaces.
 const noNamespaces = "ALDIS_TEST_NO_NAMESPACES"
 
 // forbidNamespaces is for a process that is root of its own user namespace.
@@ -72,13 +72,13 @@ func udpInodes(t *testing.T, process string) map[string]string {
 	return m
 }
 
-// The child that parses what comes over the air is alone: its network has nobody else in it, its user owns nothing,
-// and none of its threads has a capability or can get one.
+// The child that parses octets from the air is alone: its network has nobody else in it, its user owns nothing, and none of its
+// threads has a capability or can get one.
 func TestChildIsInItsCell(t *testing.T) {
 	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 4e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
 	n.ends[1].send(2, 1, filled(n.rnd, 20_000))
-	n.run(10*time.Second, n.delivered) // what libnorm does late it has done
+	n.run(10*time.Second, n.delivered) // anything that libnorm does late is done
 	ours := udpInodes(t, "thread-self")
 	for _, e := range n.ends {
 		pid := e.process().Pid
@@ -118,7 +118,7 @@ func TestChildIsInItsCell(t *testing.T) {
 	}
 }
 
-// Descriptors that the child has: three pipes, sockets of its own network, and what wakes its loops. A descriptor that
+// The descriptors of the child are three pipes, sockets of its own network, and those that wake its loops. A descriptor that
 // somebody left open in the process that became the gateway is not among them.
 func TestChildHoldsNoFile(t *testing.T) {
 	left, err := os.Open("/dev/null")
@@ -139,17 +139,16 @@ func TestChildHoldsNoFile(t *testing.T) {
 	for _, entry := range entries {
 		to, err := os.Readlink(filepath.Join(dir, entry.Name()))
 		kind, _, _ := strings.Cut(to, ":")
-		// Go's runtime looks at the processor share of its control group.
+		// Go's runtime reads the processor share of its control group.
 		if !slices.Contains([]string{"pipe", "socket", "anon_inode"}, kind) && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
 			t.Errorf("descriptor %s: %q, %v", entry.Name(), to, err)
 		}
 	}
 }
 
-// A machine that gives no namespaces: long messages pass, the rest of the cell is there, and what is missing is told
-// once.
+// On a machine without namespaces long messages pass, the rest of the cell is there, and the missing parts are reported once.
 func TestCellWithoutNamespaces(t *testing.T) {
-	var ways []cell.Way // those of this machine, which gives the last one only
+	var ways []cell.Way // those that this machine allows: only the last one
 	if os.Getenv(noNamespaces) == "" {
 		ways = []cell.Way{{}}
 		refusedByTheKernel(t)
@@ -174,7 +173,7 @@ func TestCellWithoutNamespaces(t *testing.T) {
 	check.Same(t, "what was told", a.lacks, [][]string{want})
 }
 
-// refusedByTheKernel plays the same test in a user namespace in which nobody may make another.
+// refusedByTheKernel runs the same test in a user namespace in which nobody may make another.
 func refusedByTheKernel(t *testing.T) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
@@ -188,7 +187,8 @@ func refusedByTheKernel(t *testing.T) {
 	}
 }
 
-// As many legs as there may be fit the child's limits: four sockets each, and two for the supervisor on their way.
+// As many legs as are possible fit the child's limits: four sockets each, and two for the supervisor while they are handed
+// over.
 func TestMostPeersFitTheCell(t *testing.T) {
 	events := make(chan api.Event, 1024)
 	s, err := New(Config{Self: 1000, Segment: 448, GRTT: time.Second, TxRate: 1e5,

@@ -44,7 +44,7 @@ type legConfig struct {
 const (
 	bufferOctets = 256 << 10
 	groupSize    = 10
-	robustFactor = 20 // flushes cost nothing behind the gate; also when a receiver asks again
+	robustFactor = 20 // flushes cost nothing behind the gate; it applies also when a receiver asks again
 	cacheObjects = 256
 	cacheOctets  = 32 << 20
 )
@@ -77,7 +77,7 @@ func openLibrary() (*library, error) {
 	return &library{instance: h, byHandle: map[C.NormSessionHandle]int{}}, nil
 }
 
-// addLeg opens a session; its index is the number of those before.
+// addLeg opens a session; its index is the number of sessions before it.
 func (l *library) addLeg(c legConfig) error {
 	session, bind := C.CString(c.Session), C.CString(c.Bind)
 	defer C.free(unsafe.Pointer(session))
@@ -117,8 +117,8 @@ func (l *library) addLeg(c legConfig) error {
 	return nil
 }
 
-// enqueue hands an object to libnorm; full means that its cache holds only objects still under way. libnorm numbers
-// objects from 0 in this order and does not tell the number.
+// enqueue passes an object to libnorm; full means that its cache holds only objects in transmission. libnorm numbers objects
+// from 0 in this order and does not report the number.
 func (l *library) enqueue(index int, object []byte) (full bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,7 +135,7 @@ func (l *library) enqueue(index int, object []byte) (full bool) {
 	return false
 }
 
-// nextID is the number that the next object of the leg will get.
+// nextID is the number of the leg's next object.
 func (l *library) nextID(index int) uint32 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (g *leg) release(id uint16, o txObject) {
 	C.free(o.data)
 }
 
-// touch calls something that needs libnorm's lock: it returns only while libnorm's thread is alive.
+// touch makes a call that needs libnorm's lock: it returns only while libnorm's thread is alive.
 func (l *library) touch() {
 	l.mu.Lock()
 	s := l.legs[0].session
@@ -191,10 +191,10 @@ type event struct {
 	data   []byte
 }
 
-// maxEmpty is how often in a row libnorm may signal an event and have none: a cancellation takes events back.
+// maxEmpty is how often in a row libnorm may signal an event that is not there: a cancellation takes events back.
 const maxEmpty = 1000
 
-// next waits for libnorm's next event; ok is false when there will be none any more.
+// next waits for libnorm's next event; ok is false if there will be no more.
 func (l *library) next() (e event, ok bool) {
 	fd := C.int(C.NormGetDescriptor(l.instance))
 	for range maxEmpty {
@@ -208,8 +208,8 @@ func (l *library) next() (e event, ok bool) {
 	return event{}, false
 }
 
-// nextEvent fetches an event and reads it under one lock: between the two a cancellation could free the object and a new
-// one get its handle.
+// nextEvent fetches an event and reads it under one lock: between the two steps a cancellation could free the object, and a new
+// one could get its handle.
 func (l *library) nextEvent() (e event, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -236,7 +236,7 @@ func (l *library) nextEvent() (e event, ok bool) {
 	case C.NORM_TX_QUEUE_VACANCY, C.NORM_TX_QUEUE_EMPTY:
 		e.kind = eventRoom
 	case C.NORM_RX_OBJECT_COMPLETED:
-		// The handle and its memory live until the next call: the copy comes first.
+		// The handle and its memory live until the next call, so the object is copied first.
 		e.kind = eventObject
 		e.data = C.GoBytes(unsafe.Pointer(C.NormDataAccessData(c.object)), C.int(C.NormObjectGetSize(c.object)))
 	}

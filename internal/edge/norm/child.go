@@ -17,8 +17,8 @@ import (
 // beatInterval is how often a child shows that libnorm's thread is alive.
 const beatInterval = time.Second
 
-// ChildMain is the hidden subcommand: it goes into its cell, serves its parent on stdin and stdout and ends when stdin
-// does. args are those behind the subcommand.
+// ChildMain is the hidden subcommand: it enters its cell, serves its parent on stdin and stdout, and exits when stdin ends.
+// args are the arguments behind the subcommand.
 func ChildMain(args []string) int {
 	if cell.IsFirst(args) {
 		fmt.Fprintln(os.Stderr, cell.Enter(args, socketPipe+1))
@@ -40,12 +40,12 @@ type child struct {
 	wait   [][][]byte // per leg: objects that libnorm's cache had no room for, in order
 }
 
-// lastObject is the last object id of a generation: before ids begin again a new generation must.
+// lastObject is the last object id of a generation: before ids start again, a new generation must start.
 const lastObject = 65000
 
 var errExhausted = errors.New("norm: object numbers of this generation are used up")
 
-// serve opens both ends' sockets, gives the parent its own through pipe, and shuts itself in before libnorm exists.
+// serve opens both ends' sockets, gives the parent its own through pipe, and confines itself before libnorm exists.
 func serve(in io.Reader, out io.Writer, pipe int) error {
 	reader := bufio.NewReaderSize(in, 64<<10)
 	first, err := readRecord(reader)
@@ -76,7 +76,7 @@ func serve(in io.Reader, out io.Writer, pipe int) error {
 		if err != nil {
 			return err
 		}
-		// The marker, object 0: its packet is swallowed by the gateway and made again at the far end.
+		// The marker, object 0: the gateway swallows its packet, and the far end makes it again.
 		if lib.enqueue(i, []byte{0}) {
 			return fmt.Errorf("norm: no marker to node %d", cfg.Peers[i])
 		}
@@ -123,7 +123,7 @@ func (c *child) apply(r record) error {
 	return nil
 }
 
-// feed hands over what waits, until libnorm's cache is full.
+// feed passes waiting objects to libnorm until its cache is full.
 func (c *child) feed(leg int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -138,7 +138,7 @@ func (c *child) feed(leg int) {
 	}
 }
 
-// cancel empties an object that still waits: its number is promised, so it must be used.
+// cancel empties an object that still waits: its number is promised and must be used.
 func (c *child) cancel(leg int, object uint16) {
 	c.mu.Lock()
 	if i := int(object) - int(c.lib.nextID(leg)); i >= 0 && i < len(c.wait[leg]) {
@@ -148,7 +148,8 @@ func (c *child) cancel(leg int, object uint16) {
 	c.lib.cancel(leg, object)
 }
 
-// beats proves once a second that libnorm's thread gives way, and feeds what a missed event may have left.
+// beats proves once a second that libnorm's thread yields its lock, and feeds objects that a missed event may have left
+// waiting.
 func (c *child) beats() {
 	for range time.Tick(beatInterval) {
 		c.lib.touch()

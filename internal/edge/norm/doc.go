@@ -17,7 +17,7 @@
 // gateways can run on one machine that offers no separate networks:
 //
 //	127.N.k.1   port 7100 and 7101  libnorm receives and sends
-//	127.N.k.2   port 7100           the supervisor: source of what is injected; ACK and NACK for the peer arrive here
+//	127.N.k.2   port 7100           the supervisor: source of injected packets; ACK and NACK for the peer arrive here
 //	127.N.k.254 port 7100           the supervisor: DATA and commands for the peer arrive here
 //
 // # Units

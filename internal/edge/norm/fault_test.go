@@ -16,8 +16,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// A child that is killed or stopped while objects are under way both ways: the gateway hears of it within 6 s, the
-// next generation carries on, and everything arrives.
+// A child is killed or stopped while objects are in transmission both ways: the gateway hears of it within 6 s, the next
+// generation goes on, and everything arrives.
 func TestChildFault(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -54,7 +54,7 @@ func TestChildFault(t *testing.T) {
 			if a.downs != 0 || b.downs != 1 || b.ups != 2 {
 				t.Errorf("downs %d and %d, ups %d", a.downs, b.downs, b.ups)
 			}
-			if b.duplicates != 0 { // the survivor's objects are only repaired, never enqueued again
+			if b.duplicates != 0 { // the surviving side's objects are only repaired, never enqueued again
 				t.Errorf("%d objects came twice to the end that restarted", b.duplicates)
 			}
 			a.send(2, 100, filled(n.rnd, 5000))
@@ -64,7 +64,7 @@ func TestChildFault(t *testing.T) {
 	}
 }
 
-// The very first DATA is lost, and then nothing more comes: only the marker lets a FLUSH fetch it.
+// The very first DATA is lost, and no more follows: only the marker lets a FLUSH fetch it.
 func TestFirstObjectLost(t *testing.T) {
 	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
@@ -83,7 +83,7 @@ func TestFirstObjectLost(t *testing.T) {
 	}
 }
 
-// A star of three legs: what goes to one peer does not reach another.
+// A star of three legs: objects for one peer do not reach another.
 func TestStar(t *testing.T) {
 	n := newNet(t, 0.05, 5, 100*time.Millisecond, 448, 2e6, 1, 2, 3, 65535)
 	n.run(5*time.Second, n.allUp)
@@ -99,8 +99,8 @@ func TestStar(t *testing.T) {
 	}
 }
 
-// Where a child has no network of its own, everybody on the machine can write to the supervisor's sockets: it takes
-// only what its child sends.
+// If a child has no network of its own, everybody on the machine can write to the supervisor's sockets: it accepts only packets
+// from its child.
 func TestStrangerOnLoopback(t *testing.T) {
 	n := newNetIn(t, []cell.Way{{}}, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
@@ -125,7 +125,7 @@ func TestStrangerOnLoopback(t *testing.T) {
 	}
 }
 
-// A child that reads nothing: the queue fills, which counts as hung; the caller never waits.
+// A child that reads nothing: the queue fills, which counts as a hang; the caller never waits.
 func TestFullQueue(t *testing.T) {
 	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 1e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
@@ -154,7 +154,7 @@ func TestFullQueue(t *testing.T) {
 	n.run(10*time.Second, n.delivered)
 }
 
-// More objects than libnorm's cache holds: the child keeps the rest, in order and with the numbers promised.
+// More objects than libnorm's cache holds: the child keeps the rest, in order and with their promised numbers.
 func TestManyObjects(t *testing.T) {
 	n := newNet(t, 0, 1, 100*time.Millisecond, 448, 4e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
@@ -215,7 +215,7 @@ func TestBadStart(t *testing.T) {
 	}
 }
 
-// Children that die at once must not keep the processor busy: each waits longer.
+// Children that die at once must not keep the processor busy: each start waits longer.
 func TestPauseBetweenYoungDeaths(t *testing.T) {
 	events := make(chan api.Event, 16)
 	s, err := New(Config{Self: 7, Segment: 448, GRTT: time.Second, TxRate: 1e5,
@@ -234,7 +234,7 @@ func TestPauseBetweenYoungDeaths(t *testing.T) {
 	}
 }
 
-// A child whose parent is gone ends by itself.
+// A child whose parent is gone exits by itself.
 func TestChildEndsWithItsParent(t *testing.T) {
 	c := exec.Command("/proc/self/exe", childCommand)
 	in, err := c.StdinPipe()
@@ -261,7 +261,7 @@ func TestChildEndsWithItsParent(t *testing.T) {
 	}
 }
 
-// Nonsense on its stdin ends a child with a reason and exit 1.
+// Nonsense on its stdin makes a child exit with a reason and code 1.
 func TestChildRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
 		{"record too long", "\xff\xff\xff\xff\x01\x00\x00\x00", "malformed record"},
@@ -301,8 +301,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// Nothing gets through for longer than libnorm flushes (40 x GRTT) and asks again: a FLUSH of the gateway's revives
-// the object, and nothing that had arrived goes again.
+// If nothing gets through for longer than libnorm flushes (40 x GRTT) and asks again, a FLUSH from the gateway revives the
+// object, and segments that had arrived are not sent again.
 func TestOutage(t *testing.T) {
 	n := newNet(t, 0, 9, 50*time.Millisecond, 448, 1e6, 1, 2)
 	n.run(5*time.Second, n.allUp)
@@ -320,8 +320,8 @@ func TestOutage(t *testing.T) {
 	if e := n.ends[1]; e.ids[2] != 1 {
 		t.Errorf("%d objects for one message", e.ids[2])
 	}
-	// 224 segments, a few frames to ask, and on a busy machine repairs asked for twice within this short GRTT. Sent
-	// anew, the object would be 324: the hundred that had arrived are what must not go again.
+	// 224 segments, a few frames to ask, and on a busy machine repairs that were requested twice within this short GRTT. Sent
+	// anew, the object would be 324 segments: the hundred that had arrived must not be sent again.
 	if got := n.frames - lost; got > 224+50 {
 		t.Errorf("%d frames arrived, want little more than 224", got)
 	}

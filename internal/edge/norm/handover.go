@@ -12,15 +12,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A socket belongs to the network namespace in which it was made, whoever holds it. So the child makes the supervisor's
-// sockets too, in the network that is its own, and hands them over (unix(7), SCM_RIGHTS): packets pass between the two
-// processes through a network in which nobody else is.
+// A socket belongs to the network namespace in which it was made, whoever holds it. So the child, in its own network, makes the
+// supervisor's sockets too and hands them over (unix(7), SCM_RIGHTS): the two processes exchange packets over a network that
+// nobody else is in.
 
 // socketPipe is the child's descriptor of the pipe on which it hands sockets over: the first of exec.Cmd.ExtraFiles.
 const socketPipe = 3
 
-// handOver opens the sockets of so many legs, sends the supervisor its two of each leg, and closes what it has of them.
-// It returns the loopback net in which they are.
+// handOver opens the sockets of so many legs, sends the supervisor its two of each leg, and closes its own copies of them. It
+// returns the number of their loopback net.
 func handOver(pipe, try, legs int) (netNo int, err error) {
 	defer unix.Close(pipe)
 	netNo, sockets, err := openSockets(try, legs)
@@ -39,7 +39,7 @@ func handOver(pipe, try, legs int) (netNo int, err error) {
 				return 0, fmt.Errorf("norm: socket of leg %d: %w", i, err)
 			}
 		}
-		// Nobody closes them before the message has gone: closeSockets comes later.
+		// Nothing closes them before the message is sent: closeSockets comes later.
 		if err := unix.Sendmsg(pipe, []byte{byte(netNo)}, unix.UnixRights(fds...), nil, 0); err != nil {
 			return 0, fmt.Errorf("norm: handing sockets over: %w", err)
 		}
@@ -66,7 +66,7 @@ func socketPair() (ours *net.UnixConn, childs *os.File, err error) {
 
 var errNoSockets = errors.New("norm: the child hands over something else than its sockets")
 
-// takeOver receives the supervisor's sockets of so many legs. After an error it has closed those that came.
+// takeOver receives the supervisor's sockets of so many legs. On an error it closes those that have come.
 func takeOver(pipe *net.UnixConn, legs int, within time.Duration) (netNo int, sockets []legSockets, err error) {
 	defer func() {
 		if err != nil {
@@ -98,12 +98,12 @@ func takeOver(pipe *net.UnixConn, legs int, within time.Duration) (netNo int, so
 	return netNo, sockets, nil
 }
 
-// received makes connections of the two descriptors in a control message.
+// received turns the two descriptors in a control message into connections.
 func received(rights []byte) (conns [2]*net.UDPConn, err error) {
 	var fds []int
 	messages, err := syscall.ParseSocketControlMessage(rights)
 	for _, m := range messages {
-		some, _ := syscall.ParseUnixRights(&m) // one of another type has none
+		some, _ := syscall.ParseUnixRights(&m) // a message of another type has none
 		fds = append(fds, some...)
 	}
 	if err == nil && len(fds) != len(conns) {

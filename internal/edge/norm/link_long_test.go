@@ -11,12 +11,12 @@ import (
 	"aldis/internal/link/elide"
 )
 
-// slowLink is a full-duplex link with a gateway's queues before it: short messages first, then repairs, then the rest.
+// slowLink is a full-duplex link behind a gateway's queues: short messages first, then repairs, then the rest.
 type slowLink struct {
 	n        *net2
 	rate     float64 // bits per second of IP octets
 	delay    time.Duration
-	overhead int // octets per datagram beside its frames
+	overhead int // octets per datagram besides its frames
 	legs     map[*end]*direction
 }
 
@@ -29,7 +29,7 @@ type direction struct {
 	busy             bool
 	short, rep, rest []parcel
 	octets           int
-	deepest          int // parcels that waited
+	deepest          int // most parcels that waited
 }
 
 func (l *slowLink) push(from *end, class int, p parcel) {
@@ -68,8 +68,8 @@ func (l *slowLink) next(d *direction) {
 	time.AfterFunc(air+l.delay, func() { l.n.in <- input{do: p.do} })
 }
 
-// TestLink measures 20,000 octets each way over a link of 4800 bit/s, alone and with 200 octets each way every 5 s,
-// and fails when it takes more than so many times octets x 8 / rate + delay.
+// TestLink measures 20,000 octets each way over a link of 4800 bit/s, alone and with 200 octets each way every 5 s. It fails if
+// they take more than so many times octets x 8 / rate + delay.
 func TestLink(t *testing.T) {
 	const rate, size = 4800.0, 20_000
 	const delay = 1450 * time.Millisecond

@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// end is what a gateway does around a supervisor, cut down to what NORM needs: sessions, the gate, one FLUSH when an
-// object is overdue, objects enqueued again in a new generation.
+// end is the part of a gateway that NORM needs around a supervisor: sessions, the gate, one FLUSH when an object is overdue,
+// and enqueueing objects again in a new generation.
 type end struct {
 	id         uint16
 	net        *net2
@@ -43,7 +43,7 @@ type end struct {
 	got        [][]byte
 	duplicates int
 	cmd        *exec.Cmd
-	lacks      [][]string // what the supervisor said is missing of the cell, each time
+	lacks      [][]string // the missing parts of the cell, at each report of the supervisor
 }
 
 type object struct {
@@ -78,7 +78,7 @@ type net2 struct {
 	raw     int
 	packed  map[elide.Kind]int
 	seen    map[string]bool // delivered: from, to, number
-	again   map[string]bool // enqueued again because nothing answered: may come twice, and custody drops the second
+	again   map[string]bool // enqueued again because there was no answer: may come twice, and custody drops the second
 	mu      sync.Mutex
 }
 
@@ -86,7 +86,7 @@ func newNet(t testing.TB, loss float64, seed uint64, grtt time.Duration, segment
 	return newNetIn(t, nil, loss, seed, grtt, segment, rate, ids...)
 }
 
-// newNetIn says in which ways children may be shut in; nil: all that this machine gives.
+// newNetIn sets the ways in which children may be confined; nil: all that this machine allows.
 func newNetIn(t testing.TB, ways []cell.Way, loss float64, seed uint64, grtt time.Duration, segment int, rate float64, ids ...uint16) *net2 {
 	n := &net2{t: t, in: make(chan input, 1024), ends: map[uint16]*end{}, loss: loss, rnd: rand.New(rand.NewPCG(seed, 1)),
 		overdue: 4 * grtt, packed: map[elide.Kind]int{}, seen: map[string]bool{}, again: map[string]bool{}}
@@ -152,7 +152,7 @@ func (e *end) process() *os.Process {
 	return e.cmd.Process
 }
 
-// send hands data to custody; its number goes before it.
+// send gives data to custody, with its number in front.
 func (e *end) send(to uint16, number uint32, data []byte) {
 	o := &object{number: number, data: append([]byte(fmt.Sprintf("%08d", number)), data...)}
 	e.out[to] = append(e.out[to], o)
@@ -228,7 +228,7 @@ func (e *end) handle(ev api.Event) {
 		}
 		e.net.seen[key] = true
 		e.got = append(e.got, ev.Data)
-		// The acknowledgement: here it never gets lost.
+		// The acknowledgement, which is never lost here.
 		from := e.net.ends[ev.Peer]
 		for i, o := range from.out[e.id] {
 			if o.number == number {
@@ -242,7 +242,7 @@ func (e *end) handle(ev api.Event) {
 	}
 }
 
-// withFlush lets the last segment of an object, and each repair after it, ask at once for what is missing.
+// withFlush adds a FLUSH to the last segment of an object and to each repair after it, which asks at once for missing segments.
 func (e *end) withFlush(to uint16, frames [][]byte, info elide.Info) [][]byte {
 	for _, o := range e.out[to] {
 		if o.id == info.Object {
@@ -303,7 +303,7 @@ func (n *net2) ask() {
 						e.enqueue(to, o)
 						break
 					}
-					e.transmit(to, false, e.wire[to].Flush(nil, o.id, len(o.data))) // behind what still waits
+					e.transmit(to, false, e.wire[to].Flush(nil, o.id, len(o.data))) // after the queued frames
 					break
 				}
 			}
@@ -311,7 +311,7 @@ func (n *net2) ask() {
 	}
 }
 
-// run goes on until done says so.
+// run runs until done says so.
 func (n *net2) run(limit time.Duration, done func() bool) {
 	n.t.Helper()
 	deadline := time.After(limit)
@@ -397,7 +397,7 @@ func TestObjectsBothWays(t *testing.T) {
 	}
 }
 
-// libnorm advertises the GRTT that normwire expects, so that it need not be carried.
+// libnorm advertises the GRTT that normwire expects, so it need not be carried.
 func TestGRTTOctet(t *testing.T) {
 	for _, grtt := range []time.Duration{500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 4 * time.Second,
 		6 * time.Second, 8 * time.Second, 15 * time.Second, 40 * time.Second} {

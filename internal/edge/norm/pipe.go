@@ -26,7 +26,7 @@ const (
 	recRequeue
 	recCancel
 	// From the child.
-	recReady // data: what is missing in its cell, a line each
+	recReady // data: the missing parts of its cell, a line each
 	recBeat
 	recObject // data: the object with its prefix
 	recSent
@@ -39,7 +39,7 @@ const (
 
 var errRecord = errors.New("norm: malformed record on the pipe")
 
-// childConfig is all that a child knows.
+// childConfig is everything that a child is told.
 type childConfig struct {
 	Net        int // second octet of the aliases, the first to try
 	Self       uint16
@@ -57,7 +57,7 @@ func appendRecord(dst []byte, r record) []byte {
 	return append(dst, r.data...)
 }
 
-// readRecord reads one record into new memory; io.EOF only between records.
+// readRecord reads one record into new memory; it returns io.EOF only between records.
 func readRecord(in io.Reader) (record, error) {
 	var head [recordHead]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {

@@ -33,16 +33,16 @@ type process struct {
 	queue chan record   // to the child's stdin
 	up    chan struct{} // closed once NormUp is posted
 	done  chan struct{} // closed by end
-	gone  chan struct{} // closed when the child's stdout ends
+	gone  chan struct{} // closed at the end of the child's stdout
 	wg    sync.WaitGroup
 
-	beat    atomic.Pointer[time.Time] // of the last sign of life; it has a monotonic reading, so that nobody sets it
-	posting atomic.Int32              // readers inside post: silence is then ours, not the child's
+	beat    atomic.Pointer[time.Time] // last sign of life; it has a monotonic reading, which nobody can set
+	posting atomic.Int32              // readers inside post: then the silence is ours, not the child's
 	fail    atomic.Pointer[string]
 	stderr  tail
 }
 
-// startProcess starts a child in the first of ways that this machine gives, which then is the first for the next child.
+// startProcess starts a child in the first of ways that this machine allows, and puts that way first for the next child.
 func (s *Supervisor) startProcess(start api.NormStart, tryNet int, ways *[]cell.Way) (*process, error) {
 	legs, err := s.legsOf(start.Peers)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *Supervisor) startProcess(start api.NormStart, tryNet int, ways *[]cell.
 	}
 }
 
-// startIn starts a child in one way. refused says that the machine does not give that way.
+// startIn starts a child in one way. refused says that the machine does not allow that way.
 func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start api.NormStart, tryNet int) (_ *process, refused bool, err error) {
 	config, err := json.Marshal(childConfig{Net: tryNet, Self: s.cfg.Self, Generation: start.Generation,
 		Peers: start.Peers, Segment: s.cfg.Segment, GRTT: s.cfg.GRTT, TxRateBps: s.cfg.TxRate})
@@ -95,7 +95,7 @@ func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start api.NormSt
 	if p.net, p.sock, err = takeOver(ours, len(start.Peers), hangAfter); err != nil {
 		if !errors.Is(err, io.EOF) {
 			p.fail.CompareAndSwap(nil, ptr(err.Error()))
-		} else { // it has ended, or is about to: its own words say more
+		} else { // the child has exited, or is about to: its own words say more
 			p.await(hangAfter)
 		}
 		reason := p.end()
@@ -111,7 +111,7 @@ func (s *Supervisor) startIn(way cell.Way, legs map[uint16]int, start api.NormSt
 
 func ptr[T any](v T) *T { return &v }
 
-// await waits until the child's stdout has ended, but not for ever.
+// await waits for the end of the child's stdout, but no longer than most.
 func (p *process) await(most time.Duration) {
 	select {
 	case <-p.gone:
@@ -119,7 +119,7 @@ func (p *process) await(most time.Duration) {
 	}
 }
 
-// inCell notes what the child's cell has, as it says itself, and tells what is missing when that is news.
+// inCell records the child's report about its cell, and calls Lacks when what is missing has changed.
 func (p *process) inCell(said []byte) {
 	missing := p.way.Missing()
 	if len(said) > 0 {
@@ -132,10 +132,10 @@ func (p *process) inCell(said []byte) {
 	}
 }
 
-// end kills the child and returns when nothing of it is left, with the reason of its death.
+// end kills the child, and returns the reason of its death once nothing of it is left.
 func (p *process) end() (reason string) {
 	close(p.done)
-	p.cmd.Process.Kill() // fails only when it is dead already
+	p.cmd.Process.Kill() // fails only if it is dead already
 	closeSockets(p.sock)
 	p.in.Close()
 	<-p.gone
@@ -159,14 +159,14 @@ func (p *process) end() (reason string) {
 	return reason
 }
 
-// apply passes a command on; an error means that the child is stuck.
+// apply passes a command to the child; an error means that the child is stuck.
 func (p *process) apply(c api.NormCommand) error {
 	var r record
 	var peer uint16
 	switch c := c.(type) {
 	case api.NormInject:
 		if i, ok := p.legs[c.Peer]; ok {
-			// A full socket of libnorm's loses the packet, as a link would: NORM repairs it.
+			// If libnorm's socket is full the packet is lost, as on a link: NORM repairs that.
 			p.sock[i].inject(c.Data)
 			return nil
 		}
@@ -176,7 +176,7 @@ func (p *process) apply(c api.NormCommand) error {
 		peer, r = c.Peer, record{kind: recEnqueue, data: c.Data}
 		if len(c.Data) > elide.MaxObject-elide.PrefixOctets {
 			p.s.dropped.Add(1)
-			r.data = nil // empty, for its number is promised
+			r.data = nil // empty, because its number is promised
 		}
 	case api.NormRequeue:
 		peer, r = c.Peer, record{kind: recRequeue, object: c.Object}
@@ -218,7 +218,7 @@ func (p *process) write() {
 			}
 			buf = appendRecord(buf[:0], r)
 			if _, err := p.in.Write(buf); err != nil {
-				return // the reader sees the end too
+				return // the reader notices too
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func (p *process) postEvent(e api.Event) {
 	began := time.Now()
 	p.s.post(e)
 	if now := time.Now(); now.Sub(began) > beatInterval {
-		p.alive(now) // nobody read its heartbeats meanwhile
+		p.alive(now) // nobody could read its heartbeats meanwhile
 	}
 	p.posting.Add(-1)
 }
@@ -270,7 +270,7 @@ func (p *process) read(out io.Reader, start api.NormStart) {
 	}
 }
 
-// listen posts what libnorm sends to one of the leg's addresses, once the child is up.
+// listen posts packets that libnorm sends to one of the leg's addresses, once the child is up.
 func (p *process) listen(conn *net.UDPConn, leg int, peer uint16) {
 	defer p.wg.Done()
 	select {
@@ -297,7 +297,7 @@ func (p *process) listen(conn *net.UDPConn, leg int, peer uint16) {
 	}
 }
 
-// tail keeps the end of what a child writes to its stderr.
+// tail keeps the last octets that a child writes to its stderr.
 type tail struct {
 	mu sync.Mutex
 	b  []byte

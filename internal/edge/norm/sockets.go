@@ -18,8 +18,8 @@ func udpAddr(netNo, index, member, port int) *net.UDPAddr {
 	return &net.UDPAddr{IP: net.IPv4(127, byte(netNo), byte(index+1), byte(member)), Port: port}
 }
 
-// openSockets binds both addresses of each leg in the first of the loopback nets that is free, and makes sure that
-// the child's addresses are free too. try is the network to begin with.
+// openSockets binds both addresses of each leg in the first free loopback net, and makes sure that the child's addresses are
+// free too. try is the net to begin with.
 func openSockets(try, legs int) (netNo int, sockets []legSockets, err error) {
 	var errs []error
 	for n := range lastNet - firstNet + 1 {
@@ -53,7 +53,7 @@ func openNet(netNo, legs int) (sockets []legSockets, err error) {
 		l.from = netip.AddrPortFrom(l.child.Addr(), portTx)
 		sockets = append(sockets, l)
 	}
-	// Only now: the supervisor that holds the addresses above owns the network, so that two supervisors never look at the same one.
+	// Only now: the supervisor that holds the addresses above owns the net, so two supervisors never probe the same net.
 	for i := range legs {
 		for _, port := range []int{portSession, portTx} {
 			probe, err := net.ListenUDP("udp4", udpAddr(netNo, i, memberSelf, port))

@@ -12,56 +12,55 @@ import (
 	"aldis/internal/link/elide"
 )
 
-// Config is the profile's part and how to start a child.
+// Config is the profile's settings, and how to start a child.
 type Config struct {
 	Self    uint16        // node id of this gateway, 1..65535
 	Segment int           // octets, the same at all members
 	GRTT    time.Duration // the same at all members
 	TxRate  float64       // bits per second of NORM octets to each peer: see elide.TxRate
-	// Command gives a child that has not been started: the gateway's own binary with the hidden subcommand that calls
+	// Command returns a child that has not been started: the gateway's own binary with the hidden subcommand that calls
 	// ChildMain.
 	Command func() *exec.Cmd
-	// Ways are those of shutting a child in, the best first; nil means cell.Ways.
+	// Ways are the ways to confine a child, the best first; nil means cell.Ways.
 	Ways []cell.Way
-	// Lacks, when not nil, is told in words what of the cell this machine does not give, once and when that changes.
+	// Lacks, if not nil, is called with the parts of the cell that this machine does not offer, once and when they change.
 	Lacks func(missing []string)
 }
 
 const (
 	hangAfter   = 5 * time.Second // without a heartbeat
 	checkEvery  = 500 * time.Millisecond
-	queueLen    = 4096     // commands that wait; full means that the child does not read
+	queueLen    = 4096     // commands that may wait; if they are more, the child does not read
 	queueOctets = 64 << 20 // of them
 	minPause    = time.Second
 	maxPause    = 16 * time.Second
-	stderrTail  = 512 // octets kept of what a child says before it dies
+	stderrTail  = 512 // octets kept of a child's stderr
 )
 
 // Stats are the supervisor's counters.
 type Stats struct {
 	Starts, Downs uint64
-	StrangePacket uint64 // at our loopback sockets from another address: dropped
+	StrangePacket uint64 // packets at our loopback sockets from another address: dropped
 	Dropped       uint64 // commands for a child that is down or a peer that it does not have
-	// Cell is what is known of the cell of the last child that was up: nil before the first.
+	// Cell is the state of the cell of the last child that was up; nil before the first.
 	Cell *Cell
 }
 
-// Cell says what of its cell a child has.
+// Cell says which parts of its cell a child has.
 type Cell struct {
 	Whole   bool     `json:"whole"`
 	Missing []string `json:"missing,omitempty"`
 }
 
-// Supervisor owns the child. Do never blocks; what happens comes through post, one event at a time in order for each
-// peer, from several goroutines. post may block for a while: the child then waits. It must return
-// before Close can.
+// Supervisor owns the child. Do never blocks. Events come through post, one at a time and in order for each peer, from several
+// goroutines. post may block for a while, and the child then waits; it must return before Close can.
 //
-// An object that was canceled before libnorm had it, or is longer than elide.MaxObject allows, goes out empty, so
-// that the numbers of those behind it hold; at the far end it is a NormObject without Data.
+// An object that was canceled before libnorm had it, or that is longer than elide.MaxObject allows, goes out empty, so that the
+// numbers of later objects stay right; at the far end it is a NormObject without Data.
 //
-// Events of a child come between its NormUp and NormDown (or the NormUp of the next). After NormDown all commands are
-// dropped until a NormStart: the supervisor does not restart on its own. When children die young, the next waits for
-// up to 16 seconds.
+// Events of a child come between its NormUp and NormDown (or the NormUp of the next). After NormDown all commands are dropped
+// until a NormStart: the supervisor does not restart on its own. If children die young, the next start waits for up to 16
+// seconds.
 type Supervisor struct {
 	cfg  Config
 	post func(api.Event)
@@ -97,7 +96,7 @@ func New(cfg Config, post func(api.Event)) (*Supervisor, error) {
 	return s, nil
 }
 
-// Do takes a command. It never blocks: a queue that is full counts as a hung child.
+// Do takes a command. It never blocks: a full queue means a hung child.
 func (s *Supervisor) Do(c api.NormCommand) {
 	if s.held.Load() > queueOctets {
 		s.overflow.Store(true)
@@ -117,7 +116,7 @@ func (s *Supervisor) Stats() Stats {
 	return Stats{s.starts.Load(), s.downs.Load(), s.strange.Load(), s.dropped.Load(), s.cell.Load()}
 }
 
-// Close ends the child and returns when nothing more is posted.
+// Close stops the child, and returns when nothing more is posted.
 func (s *Supervisor) Close() {
 	close(s.stop)
 	<-s.stopped
@@ -139,7 +138,7 @@ func (s *Supervisor) run() {
 	defer tick.Stop()
 	var (
 		now      *process       // nil: none
-		pending  *api.NormStart // asked for, not yet due
+		pending  *api.NormStart // ordered, but not due yet
 		due      time.Time
 		pause    = minPause
 		lastNet  = firstNet
@@ -147,7 +146,7 @@ func (s *Supervisor) run() {
 		gone     <-chan struct{}
 		begin    func()
 		lastBorn time.Time
-		ways     = s.cfg.Ways // the first is the one to try
+		ways     = s.cfg.Ways // the first is tried next
 	)
 	down = func(reason string) {
 		now.end()
@@ -187,7 +186,7 @@ func (s *Supervisor) run() {
 				}
 				pending, due = &start, time.Now()
 				if wait := lastBorn.Add(pause); s.starts.Load() > 1 && wait.After(due) {
-					due = wait // the last one did not live long: do not spin
+					due = wait // the last child did not live long: do not spin
 					pause = min(2*pause, maxPause)
 				}
 			} else if now == nil {

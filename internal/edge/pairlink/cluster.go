@@ -17,20 +17,20 @@ import (
 // ErrNoMajority says that a majority of the members does not answer.
 var ErrNoMajority = errors.New("pairlink: a majority of the site's members does not answer")
 
-// Cluster is this machine of three and more.
+// Cluster is this machine of a site of three or more.
 type Cluster struct {
 	base
-	writes sync.Mutex // of the journal, and of what it is; before mu
+	writes sync.Mutex // of the journal, and of state; locked before mu
 
-	// Below, under mu.
+	// The fields below are guarded by mu.
 	m       *quorum.Machine
 	self    int
-	members []other // by number; that of this machine is not used
+	members []other // by number; that of this machine is unused
 	role    pair.Role
 	led     leading // the member that leads
-	seq     uint64  // of the last commit of this leadership
+	seq     uint64  // number of the last commit of this leadership
 	waiting map[uint64]chan error
-	gives   []int // members that shall be given a copy
+	gives   []int // members that are to get a copy of the journal
 	state   logState
 }
 
@@ -43,13 +43,13 @@ type leading struct {
 // other is another member.
 type other struct {
 	conn    *conn
-	greeted greeting // the last that was taken
+	greeted greeting // the last that was accepted
 	refused string
 	heard   time.Time
-	behind  time.Time // since when; zero: it is not
+	behind  time.Time // since when it lacks commits; zero: it lacks none
 }
 
-// OpenCluster begins to look for the other members. listener is that of cfg.Listen, one of cfg.Members.
+// OpenCluster starts to look for the other members. listener listens at cfg.Listen, which is one of cfg.Members.
 func OpenCluster(cfg Config, listener net.Listener) (*Cluster, error) {
 	c := &Cluster{waiting: map[uint64]chan error{}, self: -1, members: make([]other, len(cfg.Members))}
 	for i, at := range cfg.Members {
@@ -78,14 +78,14 @@ func OpenCluster(cfg Config, listener net.Listener) (*Cluster, error) {
 	go c.tell()
 	go c.write()
 	go c.accept(c.known, func(raw *tls.Conn, done func()) { c.serve(raw, -1, done) })
-	for i := c.self + 1; i < len(cfg.Members); i++ { // one of each two calls
+	for i := c.self + 1; i < len(cfg.Members); i++ { // of each two, one calls
 		c.wait.Add(1)
 		go c.call(cfg.Members[i], func(raw *tls.Conn, done func()) { c.serve(raw, i, done) })
 	}
 	return c, nil
 }
 
-// known says whether an address is that of a member.
+// known says whether an address is a member's.
 func (c *Cluster) known(host netip.Addr) bool {
 	for i, at := range c.cfg.Members {
 		if i != c.self && at.Addr() == host {
@@ -95,7 +95,7 @@ func (c *Cluster) known(host netip.Addr) bool {
 	return false
 }
 
-// tick steps the machine when its time has come.
+// tick steps the machine when its time comes.
 func (c *Cluster) tick() {
 	defer c.wait.Done()
 	for {
@@ -118,7 +118,7 @@ func (c *Cluster) tick() {
 	}
 }
 
-// step gives the machine an event and carries out what it wants at once. The caller holds mu.
+// step passes an event to the machine, sends its messages, and notes the copies to give. The caller holds mu.
 func (c *Cluster) step(ev quorum.Event) time.Duration {
 	if c.life.Err() != nil {
 		return time.Hour
@@ -134,7 +134,7 @@ func (c *Cluster) step(ev quorum.Event) time.Duration {
 	return max(out.Deadline-now(), time.Millisecond)
 }
 
-// notTaken ends the connection with a member that says what no member does. The caller holds mu.
+// notTaken closes the connection with a member that sends a message which no member would send. The caller holds mu.
 func (c *Cluster) notTaken(from int, why string) {
 	o := &c.members[from]
 	o.refused = "it says what no member says: " + why
@@ -156,8 +156,8 @@ func (c *Cluster) send(list []quorum.Sent) {
 	}
 }
 
-// look takes what the machine is now. A leadership ends before anything else; it begins once the journal has all (rise). The caller holds
-// mu.
+// look applies the machine's present role. A leadership stops before anything else is done; a new one starts once the journal has
+// everything (rise). The caller holds mu.
 func (c *Cluster) look() {
 	if c.m.Role() != pair.Leading && c.run != 0 {
 		c.run, c.waiting = 0, map[uint64]chan error{}
@@ -176,7 +176,7 @@ func (c *Cluster) look() {
 	}
 }
 
-// rise begins a leadership, when the journal has all that was committed. The caller holds mu.
+// rise starts a leadership once the journal has everything that was committed. The caller holds mu.
 func (c *Cluster) rise() {
 	if c.run != 0 || c.m.Role() != pair.Leading || len(c.state.pending) > 0 || c.life.Err() != nil {
 		return
@@ -186,7 +186,8 @@ func (c *Cluster) rise() {
 	c.broadcast()
 }
 
-// serve greets the machine at the other end, and runs the connection until it ends. called is the member that was called; -1: it has called.
+// serve greets the machine at the other end, and runs the connection until it is closed. called is the member that was called; -1: the
+// other end has called.
 func (c *Cluster) serve(raw *tls.Conn, called int, done func()) {
 	k, g, err := c.greet(raw, func() greeting {
 		h := c.m.Hello()
@@ -233,7 +234,7 @@ func (c *Cluster) serve(raw *tls.Conn, called int, done func()) {
 	}
 }
 
-// whose is the member at the other end. Its address is the one that it names, and it calls from there.
+// whose is the number of the member at the other end. The member names its address, and must connect from there.
 func (c *Cluster) whose(raw *tls.Conn, g greeting, called int) (int, error) {
 	if g.Member == nil {
 		return -1, errors.New("it is one of two, and this machine a member of [cluster]: give both the same sections")
@@ -246,7 +247,7 @@ func (c *Cluster) whose(raw *tls.Conn, g greeting, called int) (int, error) {
 	return -1, fmt.Errorf("it says that it is %v, which is no other member here: give all the same cluster.members", g.Listen)
 }
 
-// refusal says why a member is not taken; "": it is.
+// refusal says why a member is refused; "": it is accepted.
 func (c *Cluster) refusal(from int, g greeting) string {
 	own, h := c.m.Hello(), g.Member
 	for i := range c.members {
@@ -305,7 +306,7 @@ func (c *Cluster) hear(from int, k *conn, kind kind, content []byte) error {
 	return fmt.Errorf("%w: kind %d", errFrame, kind)
 }
 
-// Pass passes the connections of local peers on to the leader until the listener's deadline passes or it is closed.
+// Pass passes the connections of local peers on to the leader, until the listener's deadline passes or it is closed.
 func (c *Cluster) Pass(key string, ln net.Listener) {
 	c.passAll(ln, func() (to netip.AddrPort, ok bool) {
 		if c.toLeader() == nil {
@@ -316,14 +317,15 @@ func (c *Cluster) Pass(key string, ln net.Listener) {
 	})
 }
 
-// Lead is the operator's order that this machine leads: the leader is asked to hand over to it.
+// Lead is the operator's order that this machine leads: it asks the leader to hand over.
 func (c *Cluster) Lead() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.step(quorum.Lead{})
 }
 
-// Retire is the order that another member leads: that at an address, or whichever could soonest; false: none could.
+// Retire is the order that another member leads: the one at an address, or else the one that can lead soonest; false: none
+// could.
 func (c *Cluster) Retire(at netip.AddrPort) bool {
 	to := slices.Index(c.cfg.Members, at)
 	c.mu.Lock()
@@ -335,7 +337,7 @@ func (c *Cluster) Retire(at netip.AddrPort) bool {
 	return c.m.Role() != pair.Leading
 }
 
-// Close ends it. A leader hands over first, and waits until another one leads.
+// Close stops this member. A leader hands over first, and waits until another member leads.
 func (c *Cluster) Close() {
 	if c.Retire(netip.AddrPort{}) {
 		for end := time.Now().Add(closeTime); time.Now().Before(end); time.Sleep(pair.Beat / 10) {
@@ -360,7 +362,7 @@ func (c *Cluster) Close() {
 	c.wait.Wait()
 }
 
-// Status is what this machine is, for operators.
+// Status is this machine's state, for operators.
 func (c *Cluster) Status() pair.Status {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -18,14 +18,14 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// member is a machine of three on loopback.
+// member is a machine of a site of three, on loopback.
 type member struct {
 	t       testing.TB
 	cfg     Config
 	dir     string
 	journal *journal.Journal
 	cluster *Cluster
-	link    *Link // where it believes to be one of two
+	link    *Link // if it believes to be one of two
 	log     lines
 }
 
@@ -68,7 +68,7 @@ func (m *member) start() {
 	check.NoError(check.Fatal(m.t), err)
 }
 
-// two starts a member as one of two, whose other one is another member.
+// two starts a member as one machine of two, the other being another member.
 func (m *member) two(other *member) {
 	m.t.Helper()
 	m.open()
@@ -81,7 +81,7 @@ func (m *member) two(other *member) {
 	check.NoError(check.Fatal(m.t), err)
 }
 
-// stop ends a member in order. die ends it as a loss of power does, as far as a process can.
+// stop stops a member in order; die stops it like a power cut, as far as a process can.
 func (m *member) stop() {
 	if m.link != nil {
 		m.link.Close()
@@ -108,13 +108,13 @@ func (m *member) die() {
 	m.cluster, m.journal = nil, nil
 }
 
-// led waits until one leads, and begins its gateway.
+// led waits until a member leads, and begins its gateway.
 func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	t.Helper()
 	check.Until(t, time.Minute, "one leads", func() bool {
 		for _, m := range list {
 			if m.cluster != nil {
-				if r, _, _ := m.cluster.Leadership(); r != 0 && m.cluster.Begin(r) == nil { // it may end meanwhile
+				if r, _, _ := m.cluster.Leadership(); r != 0 && m.cluster.Begin(r) == nil { // its leadership may end meanwhile
 					leader, run = m, r
 					return true
 				}
@@ -125,7 +125,7 @@ func led(t testing.TB, list []*member) (leader *member, run uint64) {
 	return leader, run
 }
 
-// committed has the leader commit something, until it is acknowledged.
+// committed makes the leader commit operations, until they are acknowledged.
 func committed(t testing.TB, list []*member, ops []journal.Op) {
 	t.Helper()
 	check.Until(t, 20*time.Second, "it is acknowledged", func() bool {
@@ -146,7 +146,7 @@ func (m *member) records() (list []string) {
 	return list
 }
 
-// allSame waits until all members' journals have the same.
+// allSame waits until all members' journals have the same records.
 func allSame(t testing.TB, list []*member, records int) {
 	t.Helper()
 	check.Until(t, time.Minute, "all have the same", func() bool {
@@ -159,8 +159,8 @@ func put(i int) []journal.Op {
 	return []journal.Op{{Bucket: "a", Key: fmt.Appendf(nil, "%05d", i), Value: fmt.Appendf(nil, "value %d", i)}}
 }
 
-// The journal that a gateway has written is that of all members. Each commit is on all of them, a leader that dies is followed by one that
-// has all of it, and one whose disk was lost gets a copy.
+// The journal that a gateway has written becomes the journal of all members. Each commit reaches all of them, a leader that dies is
+// followed by a member that has everything, and a member with a lost disk gets a copy.
 func TestMembersHaveTheJournal(t *testing.T) {
 	list := newMembers(t, 3)
 	list[1].open()
@@ -208,7 +208,7 @@ func mustLead(t testing.TB, m *member) uint64 {
 	return run
 }
 
-// A member whose disk is an old one is told so, and is given a copy before it counts.
+// A member with an old disk notices it, and gets a copy before it counts.
 func TestMemberWithAnOldDisk(t *testing.T) {
 	list := newMembers(t, 3)
 	for _, m := range list {
@@ -237,7 +237,7 @@ func copyDir(t testing.TB, from, to string) {
 	check.NoError(check.Fatal(t), os.CopyFS(to, os.DirFS(from)))
 }
 
-// Without a majority nothing is confirmed and nothing transmitted; a commit that waits ends with the leadership.
+// Without a majority nothing is confirmed and nothing transmitted; a waiting commit ends with the leadership.
 func TestMembersWithoutMajority(t *testing.T) {
 	list := newMembers(t, 3)
 	for _, m := range list {
@@ -260,7 +260,7 @@ func TestMembersWithoutMajority(t *testing.T) {
 	led(t, list)
 }
 
-// A machine that could not make a site together with the others is refused by name.
+// A machine that cannot form a site with the others is refused, and the refusal names the reason.
 func TestMembersRefused(t *testing.T) {
 	for _, row := range []struct {
 		name, says string
@@ -297,7 +297,7 @@ func TestMembersRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkMembers is how many commits a second three members of this machine acknowledge, and how fast.
+// BenchmarkMembers measures how many commits a second three members on this machine acknowledge, and how fast.
 func BenchmarkMembers(b *testing.B) {
 	for _, messages := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(messages, " messages"), func(b *testing.B) {
@@ -326,7 +326,7 @@ func BenchmarkMembers(b *testing.B) {
 	}
 }
 
-// A member whose [cluster] is taken away is a gateway of its own with all that it has acknowledged.
+// A member whose [cluster] is removed becomes a gateway of its own, with everything that it has acknowledged.
 func TestMemberAlone(t *testing.T) {
 	m := newMembers(t, 3)[0]
 	m.open()
@@ -352,8 +352,8 @@ func TestMemberAlone(t *testing.T) {
 	}
 }
 
-// A copy of the journal is put back on one member: it is told how much it lacks, and gets it, and nothing is lost. It is put back on one while
-// the others have nothing: the site goes on from it. On two it is refused by name.
+// A copy of the journal is restored on one member: it learns how much it lacks, gets it, and nothing is lost. If it is restored on one
+// while the others have nothing, the site goes on from it. On two members it is refused, and the refusal names the reason.
 func TestMembersPutBack(t *testing.T) {
 	list := newMembers(t, 3)
 	list[0].open()

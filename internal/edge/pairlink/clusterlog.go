@@ -12,36 +12,36 @@ import (
 	"aldis/internal/gateway/quorum"
 )
 
-// The log lies in the journal's file: one commit of that appends entries, and applies those before, which a majority has. So each entry
-// costs one sync, as on one machine.
+// The log is in the journal's file: one commit of the journal appends entries, and applies earlier entries that a majority has. So each
+// entry costs one sync, as on one machine.
 
-// logState is what the journal has of the log.
+// logState is the journal's part of the log.
 type logState struct {
-	at      quorum.At // until here it has applied the entries
-	first   uint64    // index of the first entry that lies in the log; 0: it is empty
+	at      quorum.At // the journal has applied the entries up to this one
+	first   uint64    // index of the first entry in the log; 0: the log is empty
 	last    uint64
 	pending []quorum.Entry // committed, and not applied yet
-	putBack uint64         // with which entry a copy ended that was put back; 0: none was
-	takes   time.Duration  // a commit, at the mean of the last few
-	trouble string         // why it cannot be written; "": it can
+	putBack uint64         // the last entry of a copy that was put back; 0: none was put back
+	takes   time.Duration  // mean time of the last few commits
+	trouble string         // why the journal cannot be written; "": it can
 }
 
 // slowDisk is the mean time of a commit above which a disk is reported as slow.
 const slowDisk = 100 * time.Millisecond
 
-// idle is for how long entries wait to be applied with the next commit.
+// idle is how long entries wait to be applied with the next commit.
 const idle = 50 * time.Millisecond
 
-// mostPending bounds them, in octets.
+// mostPending bounds the entries that wait to be applied, in octets.
 const mostPending = 16 << 20
 
-// Kinds of entries. All begin with the leadership and the number of their commit.
+// Kinds of entries. Each begins with the leadership and the number of its commit.
 const (
 	entryOps   = 0 // operations of the journal
 	entryStart = 1 // the number of a start of the gateway
 )
 
-// votedOctets is the length of what a member stores about its vote. One of two stores less.
+// votedOctets is the length of a member's stored vote. A machine of two stores less.
 const votedOctets = 5 * 8
 
 func appendVoted(s quorum.Stored) []byte {
@@ -55,7 +55,7 @@ func parseVoted(b []byte) (s quorum.Stored, ok bool) {
 	return s, err == nil && len(rest) == 0
 }
 
-// restore reads what this machine has voted, and its log.
+// restore reads this machine's stored vote, and its log.
 func (c *Cluster) restore() (err error) {
 	j := c.cfg.Journal
 	vote, position := j.Pair()
@@ -71,7 +71,7 @@ func (c *Cluster) restore() (err error) {
 	case was:
 		stored = quorum.Stored{Machine: two.Machine, Whole: two.Whole && j.Incarnation() > 0}
 		err = j.SetVote(appendVoted(stored))
-	default: // a gateway that was the only one, or a journal that was put back
+	default: // a gateway that was alone until now, or a journal that was put back
 		if c.state.putBack, err = putBack(j, position); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (c *Cluster) restore() (err error) {
 	return c.begin(stored, entries)
 }
 
-// putBack settles a journal that says nothing of votes, and with which entry of a site's log it ends; 0: it was never a member's.
+// putBack settles a journal without a vote, and returns the last entry of a site's log that it has; 0: it was never a member's.
 func putBack(j *journal.Journal, position []byte) (last uint64, err error) {
 	if _, err := cutNumbers(position, &last); err != nil {
 		last = 0
@@ -103,7 +103,7 @@ func putBack(j *journal.Journal, position []byte) (last uint64, err error) {
 	return last, errors.Join(err, Settle(j))
 }
 
-// begin makes the machine. The caller holds mu, where there are others that could.
+// begin makes the machine. The caller holds mu, unless no other goroutine runs yet.
 func (c *Cluster) begin(stored quorum.Stored, entries []quorum.Entry) (err error) {
 	c.m, err = quorum.New(now(), quorum.Config{Self: c.self, Members: len(c.members), Chance: draw()}, stored, c.state.at, entries)
 	return err
@@ -125,8 +125,8 @@ func readLog(j *journal.Journal) (list []quorum.Entry, err error) {
 	return list, err
 }
 
-// Settle makes the journal of a member that of a gateway which is alone: entries of its log that it has acknowledged are applied. A copy that
-// was put back says nothing of votes.
+// Settle turns the journal of a member into that of a gateway that is alone: it applies the entries of its log, which the member has
+// acknowledged. A copy that was put back has no vote.
 func Settle(j *journal.Journal) error {
 	vote, _ := j.Pair()
 	if vote != nil && len(vote) != votedOctets {
@@ -150,7 +150,7 @@ func Settle(j *journal.Journal) error {
 	return j.Leave()
 }
 
-// applied adds what an entry does to the journal.
+// applied adds the changes of an entry to ops and to.
 func applied(ops []journal.Op, to *journal.Logged, e quorum.Entry) ([]journal.Op, error) {
 	if len(e.Data) == 0 {
 		return ops, nil
@@ -175,7 +175,7 @@ func applied(ops []journal.Op, to *journal.Logged, e quorum.Entry) ([]journal.Op
 	return nil, fmt.Errorf("%w: entry %d of a newer gateway", errFrame, e.Index)
 }
 
-// write makes durable what the machine wants, and applies what is committed, until it ends.
+// write makes the machine's work durable, and applies committed entries, until this member stops.
 func (c *Cluster) write() {
 	defer c.wait.Done()
 	var settle <-chan time.Time
@@ -234,7 +234,7 @@ func (c *Cluster) turn() bool {
 		c.mu.Unlock()
 		return false
 	}
-	for _, e := range w.Committed { // a majority has it, this machine among it
+	for _, e := range w.Committed { // a majority has it, this machine included
 		c.acknowledge(e)
 	}
 	c.state.pending = append(c.state.pending, w.Committed...)
@@ -258,7 +258,7 @@ func (c *Cluster) turn() bool {
 	return true
 }
 
-// store makes a piece of work durable, however often the disk fails; false: this machine ends.
+// store makes a piece of work durable, and tries again if the disk fails; false: this member stops.
 func (c *Cluster) store(w *quorum.Work) bool {
 	for {
 		began := now()
@@ -292,7 +292,8 @@ func (c *Cluster) store(w *quorum.Work) bool {
 	}
 }
 
-// append is one commit: the entries of w, and those that wait to be applied. The caller holds writes. w nil: only those.
+// append is one commit of the journal: the entries of w, and the entries that wait to be applied. If w is nil, only the latter.
+// The caller holds writes.
 func (c *Cluster) append(w *quorum.Work) error {
 	var ops []journal.Op
 	var all journal.Logged
@@ -313,7 +314,7 @@ func (c *Cluster) append(w *quorum.Work) error {
 		}
 		if n := len(w.Entries); n > 0 {
 			first, last := w.Entries[0].Index, w.Entries[n-1].Index
-			for i := last + 1; i <= s.last && s.first > 0; i++ { // another leader's, which no majority has
+			for i := last + 1; i <= s.last && s.first > 0; i++ { // entries of another leader, which no majority has
 				all.Drop = append(all.Drop, i)
 			}
 			if s.first == 0 {
@@ -324,7 +325,7 @@ func (c *Cluster) append(w *quorum.Work) error {
 	}
 	done := 0
 	for _, e := range apply {
-		if _, added := all.Add[e.Index]; added { // a majority without this machine has it: it lies in this log first
+		if _, added := all.Add[e.Index]; added { // a majority without this machine has it: it goes into this log first
 			break
 		}
 		if ops, err = applied(ops, &all, e); err != nil {
@@ -351,7 +352,7 @@ func (c *Cluster) append(w *quorum.Work) error {
 	return nil
 }
 
-// flush applies what is committed. The caller holds writes.
+// flush applies the committed entries. The caller holds writes.
 func (c *Cluster) flush() (err error) {
 	c.mu.Lock()
 	waits := len(c.state.pending) > 0
@@ -365,7 +366,7 @@ func (c *Cluster) flush() (err error) {
 	return err
 }
 
-// acknowledge ends the wait of a commit. The caller holds mu.
+// acknowledge wakes the Commit that waits for an entry. The caller holds mu.
 func (c *Cluster) acknowledge(e quorum.Entry) {
 	var run, seq uint64
 	if _, err := cutNumbers(e.Data, &run, &seq); err == nil && run == c.run && c.waiting[seq] != nil {
@@ -383,8 +384,8 @@ func (c *Cluster) Begin(run uint64) error {
 // Keep makes operations durable before the gateway of a leadership has begun.
 func (c *Cluster) Keep(run uint64, ops []journal.Op) error { return c.Commit(run, ops, nil) }
 
-// Commit makes operations durable on a majority. It waits for that, or until this machine does not lead. most bounds the wait where the
-// gateway ends; nil: nothing does.
+// Commit makes operations durable on a majority. It waits for that, or until this machine no longer leads. most bounds the wait while
+// the gateway stops; nil: nothing bounds it.
 func (c *Cluster) Commit(run uint64, ops []journal.Op, most <-chan struct{}) error {
 	if len(ops) == 0 {
 		return nil
@@ -433,7 +434,7 @@ func (c *Cluster) propose(run uint64, what byte, content []byte, most <-chan str
 	}
 }
 
-// partFrom ends the connections with members that are given no copy now: the next ones ask for it again.
+// partFrom closes the connections with members that get no copy now: on the next connection they ask again.
 func (c *Cluster) partFrom(list []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -444,7 +445,7 @@ func (c *Cluster) partFrom(list []int) {
 	}
 }
 
-// partAll ends all connections: this machine says anew what it has. The caller holds mu.
+// partAll closes all connections, so that this machine reports anew how much it has. The caller holds mu.
 func (c *Cluster) partAll() {
 	for i := range c.members {
 		if k := c.members[i].conn; k != nil {
@@ -481,7 +482,7 @@ func (c *Cluster) give(to []int) {
 	}
 }
 
-// endCopy puts a copy in the place of this machine's journal. One that a gateway has written which was alone stays under another name.
+// endCopy replaces this machine's journal with a copy. A journal that a gateway wrote while it was alone is kept under another name.
 func (c *Cluster) endCopy(from int, k *conn) error {
 	f := k.filling
 	if f == nil {

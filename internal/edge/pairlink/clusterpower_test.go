@@ -13,7 +13,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// All members lose their power at once, again and again, on disks that forget what was not synced: each acknowledged commit is there.
+// All members lose power at once, again and again, on disks that forget unsynced octets: each acknowledged commit is there.
 func TestMembersWithoutPower(t *testing.T) {
 	disk, at := must(baddisk.New(t.TempDir())), t.TempDir()
 	t.Cleanup(func() { check.NoError(t, disk.Close()) })
@@ -61,8 +61,8 @@ func must(d *baddisk.Disk, err error) *baddisk.Disk {
 	return d
 }
 
-// A member whose disk fails says so and holds nobody up: a leader hands over, a follower acknowledges nothing. When the disk is well again the
-// member has what it lacks.
+// A member whose disk fails reports it and holds nobody up: a leader hands over, a follower acknowledges nothing. Once the disk works
+// again, the member gets the entries that it lacks.
 func TestMemberWhoseDiskFails(t *testing.T) {
 	for _, leads := range []bool{true, false} {
 		disk, at := must(baddisk.New(t.TempDir())), t.TempDir()
@@ -115,8 +115,8 @@ func TestMemberWhoseDiskFails(t *testing.T) {
 	}
 }
 
-// Of three members one has a full disk, one a slow one that leads, and one comes back with an old disk, at once. Each acknowledged commit is
-// there afterwards, and each of the three says in one line what is wrong with it.
+// At the same time, of three members one has a full disk, one with a slow disk leads, and one comes back with an old disk. Each
+// acknowledged commit is there afterwards, and each of the three logs in one line what is wrong with it.
 func TestMembersFullSlowAndOld(t *testing.T) {
 	list := newMembers(t, 3)
 	full, slow, old := list[0], list[1], list[2]
@@ -184,7 +184,7 @@ func TestMembersFullSlowAndOld(t *testing.T) {
 	t.Logf("10 commits took %v, after the old disk was there; of %d acknowledged 0 are lost", took.Round(time.Millisecond), n)
 }
 
-// fill fills a file system with a file, to the last octet.
+// fill fills a file system, to the last octet, with a file.
 func fill(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.Create(file)

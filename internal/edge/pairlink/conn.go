@@ -17,33 +17,33 @@ import (
 // Bounds of connections.
 const (
 	greetTime    = 3 * time.Second
-	quietTime    = 3 * time.Second // without a word a connection is dead
+	quietTime    = 3 * time.Second // after so long without a frame a connection is dead
 	pingEvery    = time.Second
-	writeTime    = 10 * time.Second // for what one write hands to the kernel
+	writeTime    = 10 * time.Second // for one write
 	callAgain    = 300 * time.Millisecond
 	mostQueue    = 64 << 20 // octets of commits that wait for the follower
-	pushQueue    = 4 << 20  // octets that a snapshot has waiting
-	mostGreeters = 16       // connections whose other end has not shown who it is
+	pushQueue    = 4 << 20  // octets of a snapshot that may wait in the queue
+	mostGreeters = 16       // connections whose other end has not shown its key
 )
 
-// conn is a connection with the other machine, which has shown the key and said hello.
+// conn is a connection with the other machine, which has shown its key and sent its hello.
 type conn struct {
 	raw   net.Conn
 	in    *bufio.Reader
 	hello pair.Hello
 
-	// Below, under Link.mu.
+	// The fields below are guarded by Link.mu.
 	streaming, attached bool
 	acked               uint64    // commit of this leadership that the follower has on its disk
-	behind              time.Time // since when it lacks some; it is not kept while it has all
+	behind              time.Time // since when the follower lacks commits; stale while it lacks none
 	filling             *filling
 
 	mu      sync.Mutex
-	room    sync.Cond // of mu: something was written, or it ends
+	room    sync.Cond // of mu: octets were written, or the connection is closed
 	waiting [][]byte
 	octets  int
 	closed  bool
-	last    bool // it ends when what waits is written
+	last    bool // it is closed once the queue has been written
 	wake    chan struct{}
 }
 
@@ -62,7 +62,7 @@ func (c *conn) over() bool {
 	return c.closed
 }
 
-// finish ends it once what waits is written, or after a while.
+// finish closes the connection once its queue has been written, at the latest after within.
 func (c *conn) finish(within time.Duration) {
 	c.mu.Lock()
 	c.last = true
@@ -78,7 +78,7 @@ func (c *conn) nudge() {
 	}
 }
 
-// say queues a frame. A connection that takes too little ends.
+// say queues a frame. A connection whose queue is too long is closed.
 func (c *conn) say(frame []byte) {
 	c.mu.Lock()
 	full := c.octets+len(frame) > mostQueue
@@ -108,7 +108,7 @@ func (c *conn) push(frame []byte) error {
 	return nil
 }
 
-// write writes what waits until the connection ends.
+// write writes the queue until the connection is closed.
 func (c *conn) write() {
 	defer c.close()
 	ping := time.NewTicker(pingEvery)
@@ -141,14 +141,14 @@ func (c *conn) write() {
 	}
 }
 
-// say queues a frame for the other machine, if it is there. The caller holds mu.
+// say queues a frame for the other machine, if it is connected. The caller holds mu.
 func (l *Link) say(frame []byte) {
 	if l.conn != nil {
 		l.conn.say(frame)
 	}
 }
 
-// accept takes calls of machines until the listener is closed.
+// accept accepts calls of machines until the listener is closed.
 func (l *base) accept(takes func(netip.Addr) bool, serve func(raw *tls.Conn, done func())) {
 	defer l.wait.Done()
 	for {
@@ -197,7 +197,8 @@ func (l *base) call(to netip.AddrPort, serve func(raw *tls.Conn, done func())) {
 	}
 }
 
-// serve greets the machine at the other end, and runs the connection until it ends. done is called once, with mu, when the greeting is over.
+// serve greets the machine at the other end, and runs the connection until it is closed. done is called once, with mu held, when the
+// greeting is over.
 func (l *Link) serve(raw *tls.Conn, done func()) {
 	c, g, err := l.greet(raw, func() greeting { return greeting{Hello: l.m.Hello()} })
 	l.mu.Lock()
@@ -239,7 +240,7 @@ func (l *Link) serve(raw *tls.Conn, done func()) {
 	}
 }
 
-// greet exchanges the first frames. own is what this machine says; mu is held meanwhile.
+// greet exchanges the first frames. own returns this machine's greeting; it is called with mu held.
 func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, err error) {
 	raw.SetDeadline(time.Now().Add(greetTime))
 	if err := raw.HandshakeContext(l.life); err != nil {
@@ -278,7 +279,7 @@ func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, e
 	return c, g, nil
 }
 
-// turnAway says why the other end is not taken, and ends its connection.
+// turnAway tells the other end why it is refused, and closes its connection.
 func (l *base) turnAway(raw *tls.Conn, greeted bool, err error) {
 	if greeted {
 		raw.SetWriteDeadline(time.Now().Add(time.Second))
@@ -290,7 +291,7 @@ func (l *base) turnAway(raw *tls.Conn, greeted bool, err error) {
 	}
 }
 
-// read takes frames until the connection ends.
+// read reads frames until the connection is closed.
 func (l *base) read(c *conn, hear func(*conn, kind, []byte) error) error {
 	for {
 		c.raw.SetReadDeadline(time.Now().Add(quietTime))
@@ -346,7 +347,7 @@ func (l *Link) hear(c *conn, k kind, content []byte) error {
 	return fmt.Errorf("%w: kind %d", errFrame, k)
 }
 
-// refuse counts a connection that was not taken, and logs each reason now and then.
+// refuse counts a refused connection, and logs each reason now and then.
 func (l *base) refuse(reason, remote string, err error) {
 	l.metrics.refused.WithLabelValues(reason).Inc()
 	l.warn(reason+err.Error(), refusedText, "reason", reason, "remote", remote, "error", err)
@@ -363,7 +364,7 @@ func (l *base) warn(what, text string, args ...any) {
 	}
 }
 
-// hostOf is the address of a remote end.
+// hostOf is the IP address of a remote end.
 func hostOf(a net.Addr) netip.Addr {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// protocol is the version of what the two machines say to each other.
+// protocol is the version of the protocol between the machines of a site.
 const protocol = 2
 
-// mostApart is by how much the clocks of the two may differ. Far gateways refuse a start that is numbered a day ahead.
+// mostApart is the most by which the clocks of the two may differ. Far gateways refuse a start that is numbered a day ahead.
 const mostApart = time.Hour
 
-// Fact is something in which both machines must agree, and its value.
+// Fact is a setting that must be the same on both machines.
 type Fact struct{ Name, Value string }
 
 // Way is an address at which local peers connect, by its key in the configuration.
@@ -21,7 +21,7 @@ type Way struct {
 	At  netip.AddrPort
 }
 
-// refusal says why the other machine is not taken; "": it is.
+// refusal says why the other machine is refused; "": it is accepted.
 func (l *Link) refusal(g greeting) string {
 	own, h := l.m.Stored(), g.Hello
 	if g.Member != nil {
@@ -42,7 +42,7 @@ func (l *Link) refusal(g greeting) string {
 	return l.differs(g)
 }
 
-// differs names a fact in which another machine does not agree; "": there is none.
+// differs describes a fact that is different on another machine; "": there is none.
 func (l *base) differs(g greeting) string {
 	theirs := map[string]string{}
 	for _, f := range g.Facts {

@@ -23,11 +23,11 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Config is what a machine of a site of two is made of.
+// Config is the configuration of a machine of a site of two or more.
 type Config struct {
 	tlslink.Identity
 	Listen, Other, Witness netip.AddrPort   // Witness invalid: there is none
-	Members                []netip.AddrPort // of three and more, in the order in which all have them; Other and Witness are not used
+	Members                []netip.AddrPort // of a site of three or more, in the same order on all; Other and Witness are then unused
 	Journal                *journal.Journal
 	Facts                  []Fact
 	Ways                   []Way
@@ -36,38 +36,38 @@ type Config struct {
 	Log                    *slog.Logger
 }
 
-// ErrDeposed says that this machine does not lead any more.
+// ErrDeposed says that this machine no longer leads.
 var ErrDeposed error = deposed{}
 
 type deposed struct{}
 
 func (deposed) Error() string { return "pairlink: the other machine of the site leads, or may" }
 
-// Remedy is what to do about it.
+// Remedy says what to do about it.
 func (deposed) Remedy() string { return "nothing: this machine follows from now on" }
 
-// Link is this machine of the two.
+// Link is this machine of a site of two.
 type Link struct {
 	base
-	commits sync.Mutex // one at a time, and none while a snapshot is taken; before mu
-	applies sync.Mutex // what a follower writes; before mu
+	commits sync.Mutex // one at a time, and none while a snapshot is made; locked before mu
+	applies sync.Mutex // held while a follower writes; locked before mu
 
-	// Below, under mu.
+	// The fields below are guarded by mu.
 	m       *pair.Machine
-	pos     at   // epoch is not used
+	pos     at   // epoch is unused
 	begun   bool // the gateway of this leadership runs: a follower may have a snapshot
 	conn    *conn
 	recent  recent
-	other   greeting // the last that was taken
-	refused string   // why the other machine is not taken
-	alone   standing // since when, and what is on one disk alone
+	other   greeting // the last that was accepted
+	refused string   // why the other machine is refused
+	alone   standing // since when this machine is alone, and how much is on its disk only
 	third
 }
 
-// base is what a machine of two has, and a member of three and more.
+// base is the common part of a machine of two and a member of three or more.
 type base struct {
 	cfg      Config
-	twin     *tls.Config // the other machines
+	twin     *tls.Config // for connections with the other machines
 	listener net.Listener
 	metrics  *metrics
 	lease    atomic.Pointer[lease]
@@ -75,9 +75,9 @@ type base struct {
 	lifetime
 
 	mu      sync.Mutex
-	run     uint64        // the leadership of this machine; 0: it does not lead
+	run     uint64        // this machine's leadership; 0: it does not lead
 	since   time.Time     // of the role
-	changed chan struct{} // closed when the role is another, or something was acknowledged
+	changed chan struct{} // closed when the role changes, or a commit is acknowledged
 	failed  error
 	broken  time.Duration // when the journal began to fail; 0: it does not
 	bounds
@@ -85,27 +85,27 @@ type base struct {
 	// toLeader is the connection to the machine that this one follows; nil: there is none. Its caller holds mu.
 	toLeader func() *conn
 
-	taking taking // not under mu
+	taking taking // not guarded by mu
 }
 
-// lifetime ends what runs.
+// lifetime stops the goroutines.
 type lifetime struct {
 	life context.Context
 	end  context.CancelFunc
 	wait sync.WaitGroup
 }
 
-// third is the witness.
+// third is the state of the witness as seen from here.
 type third struct {
 	anybody *tls.Config
 	asking  bool
 	heard   time.Time
 }
 
-// bounds count what is open, and say what is logged.
+// bounds limit open greetings and log lines.
 type bounds struct {
 	told     due.Seldom[string]
-	greeting int // connections whose other end has not shown who it is
+	greeting int // connections whose other end has not shown its key
 }
 
 // lease says until when a leadership may transmit.
@@ -114,7 +114,7 @@ type lease struct {
 	until time.Duration
 }
 
-// now is the machine's clock that nobody sets, and that goes on while it is suspended.
+// now is a clock of the machine that nobody can set, and that runs while the machine is suspended.
 func now() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -123,7 +123,7 @@ func now() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// Open begins to look for the other machine. listener is that of cfg.Listen.
+// Open starts to look for the other machine. listener listens at cfg.Listen.
 func Open(cfg Config, listener net.Listener) (*Link, error) {
 	l := &Link{}
 	err := l.open(cfg, listener)
@@ -148,7 +148,7 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 	go l.tick()
 	go l.tell()
 	go l.accept(func(host netip.Addr) bool { return host == cfg.Other.Addr() }, l.serve)
-	if cfg.Listen.Compare(cfg.Other) < 0 { // one of the two calls
+	if cfg.Listen.Compare(cfg.Other) < 0 { // of the two, one calls
 		l.wait.Add(1)
 		go l.call(cfg.Other, l.serve)
 	}
@@ -159,7 +159,7 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 	return l, nil
 }
 
-// open makes what each machine has.
+// open makes the common part.
 func (l *base) open(cfg Config, listener net.Listener) (err error) {
 	cfg.Twin = true
 	l.cfg, l.listener, l.metrics, l.wake, l.changed, l.since = cfg, listener, newMetrics(), make(chan struct{}, 1), make(chan struct{}), time.Now()
@@ -171,7 +171,7 @@ func (l *base) open(cfg Config, listener net.Listener) (err error) {
 	return err
 }
 
-// restore reads what this machine has voted, or draws its number.
+// restore reads this machine's stored vote, or draws its number.
 func (l *Link) restore() (pair.Stored, error) {
 	j := l.cfg.Journal
 	vote, position := j.Pair()
@@ -186,7 +186,7 @@ func (l *Link) restore() (pair.Stored, error) {
 		return stored, errors.New("pairlink: the journal does not say readably what this machine has voted: run gateway journal check")
 	}
 	l.pos = at{}
-	stored = pair.Stored{Machine: draw(), Whole: j.Incarnation() > 0} // a gateway that was the only one, or a journal that was put back
+	stored = pair.Stored{Machine: draw(), Whole: j.Incarnation() > 0} // a gateway that was alone until now, or a journal that was put back
 	return stored, j.SetVote(appendStored(stored))
 }
 
@@ -197,7 +197,7 @@ func draw() uint64 {
 	return binary.BigEndian.Uint64(b[:]) | 1
 }
 
-// tick steps the machine when its time has come.
+// tick steps the machine when its time comes.
 func (l *Link) tick() {
 	defer l.wait.Done()
 	timer := time.NewTimer(0)
@@ -216,7 +216,7 @@ func (l *Link) tick() {
 	}
 }
 
-// step gives the machine an event and carries out what it wants. The caller holds mu.
+// step passes an event to the machine and carries out its orders. The caller holds mu.
 func (l *Link) step(ev pair.Event) (wait time.Duration) {
 	if l.failed != nil {
 		return time.Hour
@@ -237,7 +237,7 @@ func (l *Link) step(ev pair.Event) (wait time.Duration) {
 		l.run = 0
 	}
 	if held := l.lease.Load(); held == nil || next.run != held.run || next.until < held.until {
-		l.lease.Store(&lease{}) // a lease that ends does so before anything else
+		l.lease.Store(&lease{}) // if a lease ends, it does so before anything else is done
 	}
 	if out.Store != nil {
 		if err := l.cfg.Journal.SetVote(appendStored(*out.Store)); err != nil {
@@ -279,7 +279,7 @@ func (l *base) nudge() {
 	}
 }
 
-// fail ends this machine's part: it does not lead, and promises nothing any more. The caller holds mu.
+// fail stops this machine's part: it no longer leads, and promises nothing. The caller holds mu.
 func (l *Link) fail(err error) {
 	l.failed = err
 	l.lease.Store(&lease{})
@@ -295,7 +295,7 @@ func (l *base) broadcast() {
 	l.changed = make(chan struct{})
 }
 
-// news tells of another role, or that a leader is alone or not. The caller holds mu.
+// news reports another role, and that a leader is alone or no longer alone. The caller holds mu.
 func (l *Link) news(role pair.Role, alone bool) {
 	s := l.m.Stored()
 	if l.m.Role() != role {
@@ -313,27 +313,27 @@ func (l *Link) news(role pair.Role, alone bool) {
 	l.broadcast()
 }
 
-// Leadership is this machine's leadership; 0: it does not lead. The channel is closed when that may be another.
+// Leadership is this machine's leadership; 0: it does not lead. The channel is closed when this may have changed.
 func (l *base) Leadership() (run uint64, changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.run, l.changed, l.failed
 }
 
-// MayTransmit says whether a leadership may put something on the link now.
+// MayTransmit says whether a leadership may transmit on the link now.
 func (l *base) MayTransmit(run uint64) bool {
 	held := l.lease.Load()
 	return held != nil && run != 0 && held.run == run && (held.until == math.MaxInt64 || now() < held.until)
 }
 
-// Lead is the operator's order that this machine leads. Where the other one leads and is heard it is asked to hand over.
+// Lead is the operator's order that this machine leads. If the other machine leads and is connected, it is asked to hand over.
 func (l *Link) Lead() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.step(pair.Lead{})
 }
 
-// Retire is the order that the other machine leads; false: it is not there, lacks something, or has another address.
+// Retire is the order that the other machine leads; false: it is not connected, lacks commits, or has another address.
 func (l *Link) Retire(at netip.AddrPort) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -344,17 +344,17 @@ func (l *Link) Retire(at netip.AddrPort) bool {
 	return l.m.Role() != pair.Leading
 }
 
-// notReady says of a leader that the other machine will soon be able to lead.
+// notReady says that this machine leads, and that the other will soon be able to.
 func (l *Link) notReady() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed == nil && l.m.Role() == pair.Leading && !l.m.Alone() && l.conn != nil
 }
 
-// closeTime is how long the last words may take.
+// closeTime bounds the last messages.
 const closeTime = time.Second
 
-// Close ends it. A leader with a follower hands over first.
+// Close stops this machine's part. A leader with a follower hands over first.
 func (l *Link) Close() {
 	for end := time.Now().Add(closeTime); !l.Retire(netip.AddrPort{}) && l.notReady() && time.Now().Before(end); {
 		time.Sleep(pair.Beat / 10)

@@ -69,8 +69,7 @@ func siteKey() tlslink.Identity {
 	}}
 }
 
-// testKey is a key by number: 7 is that of the site, 8 that of a ship that is a member of its network, 9 that of the site before its machine was
-// revoked.
+// testKey is a key by number: 7 is the site's, 8 that of a ship in its network, 9 the site's key before its machine was revoked.
 func testKey(n byte) ed25519.PrivateKey {
 	return ed25519.NewKeyFromSeed(bytes.Repeat([]byte{n}, 32))
 }
@@ -106,7 +105,7 @@ func (b *box) start() {
 	})
 }
 
-// die ends it as a loss of power does, as far as a process can.
+// die stops it like a power cut, as far as a process can.
 func (b *box) die() {
 	l := b.link
 	l.end()
@@ -159,8 +158,8 @@ func (b *box) records() (list []string) {
 	return list
 }
 
-// The follower's journal is that of the leader: by a snapshot, then commit by commit, and again after it was away. It is so sealed or
-// not, and each machine has its own secret.
+// The follower's journal becomes that of the leader: by a snapshot, then commit by commit, and again after it was away. This holds
+// sealed or not, and each machine has its own secret.
 func TestFollowerHasTheJournal(t *testing.T) {
 	for _, secret := range []atrest.Secret{nil, atrest.Secret("a secret of more than sixteen octets")} {
 		boxes := newPair(t, secret)
@@ -176,7 +175,7 @@ func TestFollowerHasTheJournal(t *testing.T) {
 				ops = append(ops, journal.Op{Bucket: "a", Key: []byte{byte(i)}})
 			}
 			check.NoError(t, leader.link.Commit(run, ops, nil))
-			if leader.link.Status().Alone { // a machine that is too busy to answer is gone, and comes back
+			if leader.link.Status().Alone { // a machine that is too busy to answer counts as gone, and comes back
 				whole(t, leader)
 			}
 			check.Equal(t, "records of both", fmt.Sprint(follower.records()), fmt.Sprint(leader.records()))
@@ -201,7 +200,7 @@ func TestFollowerHasTheJournal(t *testing.T) {
 	}
 }
 
-// A machine that does not lead any more commits nothing.
+// A machine that no longer leads commits nothing.
 func TestDeposedCommitsNothing(t *testing.T) {
 	boxes := newPair(t, nil)
 	boxes[0].start()
@@ -216,7 +215,7 @@ func TestDeposedCommitsNothing(t *testing.T) {
 	check.Equal(t, "the other leads, without it", len(other.records()), 0)
 }
 
-// The facts in which the two must agree are compared, and each difference is named on both machines. Nothing is lost by it.
+// The facts that must be the same on both machines are compared, and each difference is named on both. Nothing is lost by it.
 func TestRefusals(t *testing.T) {
 	for _, tt := range []struct {
 		name, says string
@@ -268,7 +267,7 @@ func TestThirdMachine(t *testing.T) {
 	check.True(t, "the two go on", leader.link.MayTransmit(run) && leader.link.Status().Ready)
 }
 
-// A witness votes once in an epoch, also after a restart, and for members alone.
+// A witness votes once in an epoch, also after a restart, and only for members of its network.
 func TestWitness(t *testing.T) {
 	dir := t.TempDir()
 	for i, tt := range []struct {
@@ -279,7 +278,7 @@ func TestWitness(t *testing.T) {
 		{2, pair.Claim{Machine: 1, Epoch: 1}, true},
 		{2, pair.Claim{Machine: 1, Epoch: 1}, true},
 		{2, pair.Claim{Machine: 2, Epoch: 1}, false},
-		{2, pair.Claim{Machine: 2, Epoch: 2}, false}, // it lacks what the other has confirmed since
+		{2, pair.Claim{Machine: 2, Epoch: 2}, false}, // it lacks commits that the other has confirmed since
 		{2, pair.Claim{Machine: 2, Epoch: 2, From: 1}, true},
 		{2, pair.Claim{Machine: 1, Epoch: 3, From: 1}, false},
 		{2, pair.Claim{Machine: 1, Epoch: 1 << 20, Forced: true}, true},
@@ -294,7 +293,7 @@ func TestWitness(t *testing.T) {
 	}
 }
 
-// Whatever a frame holds, what is read of it is what would be written.
+// Whatever a frame holds, writing the parsed frame again gives the same octets.
 func FuzzFrames(f *testing.F) {
 	f.Add(byte(kindMessage), appendMessage(pair.Message{Kind: pair.KindBeat, Epoch: 3, N: 4}))
 	f.Add(byte(kindRecords), appendOps(nil, []journal.Op{{Bucket: "a", Key: []byte("k"), Value: []byte("v")}, {Bucket: "b", Key: []byte("k")}}))
@@ -357,14 +356,14 @@ func TestManyPassedEndNotTheConnection(t *testing.T) {
 	check.True(t, "they are bounded", len(s.list) <= 4*mostPassing)
 }
 
-// passed starts two machines, and a door of the follower that passes connections on to a server at the leader, which echoes.
+// passed starts two machines. At the door, the follower passes connections on to a server at the leader, which echoes.
 func passed(t testing.TB) (follower *box, echo, door net.Listener) {
 	t.Helper()
 	_, follower, echo, door = passedTo(t, func(c net.Conn) { io.Copy(c, c) })
 	return follower, echo, door
 }
 
-// passedTo is the same with a server of another kind.
+// passedTo is passed with another server.
 func passedTo(t testing.TB, serve func(net.Conn)) (leader, follower *box, echo, door net.Listener) {
 	t.Helper()
 	listen := func() net.Listener {
@@ -394,7 +393,7 @@ func passedTo(t testing.TB, serve func(net.Conn)) (leader, follower *box, echo, 
 	return leader, follower, echo, door
 }
 
-// The leader is told that octets are on the peer's machine when they are there, and not when the machine between has them.
+// The leader learns that octets are on the peer's machine once they are there, and not when only the machine between has them.
 func TestPassedIsOnThePeersMachine(t *testing.T) {
 	const size = 1 << 20
 	ends := make(chan netip.AddrPort, 1)
@@ -411,7 +410,7 @@ func TestPassedIsOnThePeersMachine(t *testing.T) {
 	}}).Dial("tcp", door.Addr().String())
 	check.NoError(check.Fatal(t), err)
 	defer c.Close()
-	from := <-ends // the kernels of the two machines have taken all of it
+	from := <-ends // the kernels of the two machines have accepted everything
 	check.Until(t, time.Minute, "the leader knows that it is passed on", func() bool { _, passed := leader.link.Passed(from); return passed })
 	has := func() uint64 {
 		has, _ := leader.link.Passed(from)
@@ -426,7 +425,8 @@ func TestPassedIsOnThePeersMachine(t *testing.T) {
 	check.Equal(t, "a connection of nobody is passed on", passed, false)
 }
 
-// A machine that leads ends what it has passed on: the other one may hang, so that a peer would see nothing of it.
+// A machine that becomes the leader closes the connections that it passed on: the other machine may hang, which a peer would
+// not notice.
 func TestPassedUntilItLeads(t *testing.T) {
 	follower, _, door := passed(t)
 	c, err := net.Dial("tcp", door.Addr().String())
@@ -468,7 +468,8 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// BenchmarkAcceptance measures commits of messages of 200 octets: on one disk, and on two. messages are what one commit takes.
+// BenchmarkAcceptance measures commits of messages of 200 octets: on one disk, and on two. messages is the number in one
+// commit.
 func BenchmarkAcceptance(b *testing.B) {
 	for _, disks := range []int{1, 2} {
 		for _, messages := range []int{1, 10, 100} {

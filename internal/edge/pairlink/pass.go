@@ -12,13 +12,13 @@ const (
 	passTime    = 3 * time.Second
 )
 
-// Pass passes the connections of local peers on to the leader until the listener's deadline passes or it is closed. key is that of its
-// address in the configuration; the leader has one of the same key.
+// Pass passes the connections of local peers on to the leader, until the listener's deadline passes or it is closed. key is the
+// configuration key of the listener's address; the leader listens under the same key.
 func (l *Link) Pass(key string, ln net.Listener) {
 	l.passAll(ln, func() (netip.AddrPort, bool) { return wayOf(l.other, key, l.cfg.Other), l.toLeader() != nil })
 }
 
-// passAll passes connections on to where leader says; mu is held meanwhile.
+// passAll passes connections on to the address that leader returns; it is called with mu held.
 func (l *base) passAll(ln net.Listener, leader func() (netip.AddrPort, bool)) {
 	for {
 		c, err := ln.Accept()
@@ -34,7 +34,7 @@ func (l *base) passAll(ln net.Listener, leader func() (netip.AddrPort, bool)) {
 	}
 }
 
-// leaderAt is where a peer's connection is passed on to, until this machine does not follow any more.
+// leaderAt is the address to which a peer's connection is passed on. It records the connection until endPassage.
 func (l *base) leaderAt(peer net.Conn, leader func() (netip.AddrPort, bool)) (netip.AddrPort, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -46,7 +46,7 @@ func (l *base) leaderAt(peer net.Conn, leader func() (netip.AddrPort, bool)) (ne
 	return to, true
 }
 
-// wayOf is where a machine at an address has what this one has under a key; invalid: it has none.
+// wayOf is the address at which a machine listens under a key; invalid: it does not.
 func wayOf(g greeting, key string, at netip.AddrPort) netip.AddrPort {
 	for _, w := range g.Ways {
 		if w.Key == key {
@@ -59,14 +59,16 @@ func wayOf(g greeting, key string, at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// endPassing ends what was passed on: the leader may hang or have no power, and their peers would see nothing of it. The caller holds mu.
+// endPassing closes the connections that are passed on: the leader may hang or have lost power, which their peers would not notice. The
+// caller holds mu.
 func (l *base) endPassing() {
 	for c := range l.passages.passing {
 		c.Close()
 	}
 }
 
-// pass joins a local peer's connection with one to the leader. The leader knows that it is passed on before the peer says anything.
+// pass joins a local peer's connection with one to the leader. The leader knows that it is passed on before the peer's first octet
+// arrives.
 func (l *base) pass(peer net.Conn, to netip.AddrPort) {
 	defer func() {
 		peer.Close()
@@ -94,7 +96,7 @@ func (l *base) pass(peer net.Conn, to netip.AddrPort) {
 	go join(leader, peer, io.Copy)
 	go join(peer, leader, func(io.Writer, io.Reader) (int64, error) { return l.give(peer, leader) })
 	<-done
-	select { // what the other direction still has
+	select { // octets that are left in the other direction
 	case <-done:
 	case <-time.After(passTime):
 	}

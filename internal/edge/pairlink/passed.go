@@ -12,39 +12,39 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Octets that the leader writes to a peer through another machine are acknowledged by that machine's kernel, and would die with it. So the
-// machine tells the leader how much each peer's own machine has acknowledged, and the leader takes nothing else for delivered
+// If the leader writes to a peer through another machine, that machine's kernel acknowledges the octets, and they are lost if it dies. So
+// the machine tells the leader how many octets each peer's own machine has acknowledged, and the leader counts no others as delivered
 // (lan.Config.Passed).
 
 // passage is a connection of a local peer that this machine passes on.
 type passage struct {
 	peer   net.Conn
 	leader netip.AddrPort // this machine's end of the connection to the leader; invalid: there is none yet
-	agreed chan struct{}  // closed when the leader knows it
+	agreed chan struct{}  // closed when the leader knows of the passage
 	known  bool           // agreed is closed
-	given  atomic.Uint64  // octets of the leader that the peer's socket was given
-	told   uint64         // octets that the leader was told of
+	given  atomic.Uint64  // octets of the leader that were written to the peer's socket
+	told   uint64         // acknowledged octets that were reported to the leader
 }
 
-// passages are what this machine passes on.
+// passages are the connections that this machine passes on.
 type passages struct {
 	passing map[net.Conn]*passage
-	gave    chan struct{} // some socket was given something
-	toldTo  *conn         // where the leader was told last
+	gave    chan struct{} // octets were written to a peer's socket
+	toldTo  *conn         // the connection of the last report
 }
 
-// passedOctets is the size of what is said of a connection: its address and port at the leader, and octets.
+// passedOctets is the size of one connection in a report: its address and port at the leader, and octets.
 const passedOctets = 16 + 2 + 8
 
-// taken is what the leader knows of a connection that another machine passes on.
+// taken is the leader's knowledge of a connection that another machine passes on.
 type taken struct {
 	by    *conn
 	has   uint64 // octets that the peer has
 	ended bool
-	since time.Time // of what was said last
+	since time.Time // of the last report
 }
 
-// taking are these connections, by the address that the leader sees.
+// taking are the connections that others pass on, by the address that the leader sees.
 type taking struct {
 	mu   sync.Mutex
 	list map[netip.AddrPort]taken
@@ -52,15 +52,15 @@ type taking struct {
 
 const (
 	firstTold, lastTold = time.Millisecond, 32 * time.Millisecond
-	// keptTaken is how long the leader remembers a connection whose end it was told of, or whose machine is gone: its own end of it may
-	// not have ended yet.
+	// keptTaken is how long the leader remembers a connection that was reported as closed, or whose machine is gone: the leader's own
+	// end may still be open.
 	keptTaken = 10 * time.Minute
-	ended     = 1 << 63 // of octets: the connection has ended
+	ended     = 1 << 63 // of octets: the connection is closed
 )
 
 var errNotAgreed = errors.New("pairlink: the leader does not answer that it knows of the connection")
 
-// agree tells the leader that a connection is passed on, and waits until it knows.
+// agree tells the leader that a connection is passed on, and waits until it confirms.
 func (l *base) agree(peer, leader net.Conn) error {
 	from, err := netip.ParseAddrPort(leader.LocalAddr().String())
 	if err != nil {
@@ -82,7 +82,7 @@ func (l *base) agree(peer, leader net.Conn) error {
 	return errNotAgreed
 }
 
-// endPassage forgets a connection, and tells the leader so. The caller holds mu.
+// endPassage forgets a connection, and tells the leader. The caller holds mu.
 func (l *base) endPassage(peer net.Conn) {
 	p := l.passages.passing[peer]
 	delete(l.passages.passing, peer)
@@ -91,7 +91,7 @@ func (l *base) endPassage(peer net.Conn) {
 	}
 }
 
-// give copies what the leader says to the peer, and counts it.
+// give copies the leader's octets to the peer, and counts them.
 func (l *base) give(peer, leader net.Conn) (n int64, err error) {
 	l.mu.Lock()
 	p := l.passages.passing[peer]
@@ -116,7 +116,7 @@ func (l *base) give(peer, leader net.Conn) (n int64, err error) {
 	}
 }
 
-// tell says to the leader what peers have acknowledged, until the machine ends.
+// tell reports to the leader how many octets peers have acknowledged, until the machine stops.
 func (l *base) tell() {
 	defer l.wait.Done()
 	pause := time.Hour
@@ -132,13 +132,13 @@ func (l *base) tell() {
 		l.mu.Lock()
 		to := l.toLeader()
 		if to == nil || !l.passages.tell(to) {
-			pause = time.Second // the connection to the leader may be another one by then
+			pause = time.Second // the leader may be connected anew by then
 		}
 		l.mu.Unlock()
 	}
 }
 
-// tell says what is new, and answers whether peers still have to acknowledge something. The caller holds mu.
+// tell reports changes, and returns whether peers must still acknowledge octets. The caller holds mu.
 func (s *passages) tell(to *conn) (more bool) {
 	again := to != s.toldTo
 	s.toldTo = to
@@ -161,13 +161,13 @@ func (s *passages) tell(to *conn) (more bool) {
 	return more
 }
 
-// unacknowledged is how many octets the kernel keeps of what a socket was given.
+// unacknowledged is the number of octets that the kernel still keeps of those written to a socket.
 func unacknowledged(c net.Conn) (octets uint64) {
 	tcp, is := c.(*net.TCPConn)
 	if !is {
 		return 0
 	}
-	octets = 1 << 62 // of a socket that is gone nobody knows
+	octets = 1 << 62 // a closed socket does not say
 	if raw, err := tcp.SyscallConn(); err == nil {
 		raw.Control(func(fd uintptr) {
 			if n, err := unix.IoctlGetInt(int(fd), unix.SIOCOUTQ); err == nil {
@@ -184,12 +184,12 @@ func appendPassed(b []byte, at netip.AddrPort, octets uint64) []byte {
 	return binary.BigEndian.AppendUint64(b, octets)
 }
 
-// parsePassed reads what appendPassed wrote, passedOctets at least.
+// parsePassed reads one connection that appendPassed wrote; b has at least passedOctets.
 func parsePassed(b []byte) (at netip.AddrPort, octets uint64) {
 	return netip.AddrPortFrom(netip.AddrFrom16([16]byte(b)).Unmap(), binary.BigEndian.Uint16(b[16:])), binary.BigEndian.Uint64(b[18:])
 }
 
-// hear takes what another machine says of connections that it passes on, and answers for those that are new.
+// hear reads another machine's report about connections that it passes on, and confirms those that are new.
 func (t *taking) hear(c *conn, content []byte) error {
 	if len(content) == 0 || len(content)%passedOctets != 0 {
 		return errFrame
@@ -229,7 +229,7 @@ func (t *taking) hear(c *conn, content []byte) error {
 	return nil
 }
 
-// agreed takes the leader's answer. mu is the machine's, which the caller does not hold.
+// agreed reads the leader's confirmation. mu is the machine's, which the caller does not hold.
 func (s *passages) agreed(mu *sync.Mutex, content []byte) error {
 	if len(content)%passedOctets != 0 {
 		return errFrame
@@ -248,7 +248,7 @@ func (s *passages) agreed(mu *sync.Mutex, content []byte) error {
 	return nil
 }
 
-// Passed says of a connection to this machine whether another one passes it on, and then how many octets of this machine's its peer has.
+// Passed says whether another machine passes on a connection to this one, and then how many of this machine's octets the peer has.
 func (l *base) Passed(remote netip.AddrPort) (has uint64, passed bool) {
 	l.taking.mu.Lock()
 	defer l.taking.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/gateway/pair"
 )
 
-// Status is what this machine is, for operators.
+// Status is this machine's state, for operators.
 func (l *Link) Status() pair.Status {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -39,7 +39,7 @@ func (l *Link) Status() pair.Status {
 	return s
 }
 
-// metrics count for the connection between the two.
+// metrics are the counters of the connection between the machines.
 type metrics struct {
 	refused *prometheus.CounterVec
 	written prometheus.Counter
@@ -76,10 +76,10 @@ func (l *base) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect gives their values.
+// Collect gives the metrics' values.
 func (l *Link) Collect(ch chan<- prometheus.Metric) { l.collect(ch, l.Status()) }
 
-// Collect gives their values.
+// Collect gives the metrics' values.
 func (c *Cluster) Collect(ch chan<- prometheus.Metric) { c.collect(ch, c.Status()) }
 
 func (l *base) collect(ch chan<- prometheus.Metric, s pair.Status) {

@@ -26,12 +26,12 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// besieged is a site at whose ports others try to get in.
+// besieged is a site that others try to enter through its ports.
 type besieged struct {
-	ports []netip.AddrPort // that of the leader first
+	ports []netip.AddrPort // the leader's first
 	logs  func() string
-	loss  func()      // the leader is lost
-	works func() bool // somebody leads, and what it accepts is confirmed
+	loss  func()      // makes the leader disappear
+	works func() bool // somebody leads and confirms commits
 }
 
 func besiegedTwo(t *testing.T) besieged {
@@ -82,8 +82,8 @@ func besiegedThree(t *testing.T) besieged {
 	}
 }
 
-// Strangers, a ship of the network with its own key, and a machine whose key was revoked, try again and again at the ports of a site of two
-// and of one of three. Nobody is taken, the log names each kind, and amid this the leader is lost and another one leads within 10 s.
+// Strangers, a ship of the network with its own key, and a machine whose key was revoked try again and again at the ports of a site of two
+// and of one of three. None is accepted, and the log names each kind. Meanwhile the leader is lost, and another one leads within 10 s.
 func TestStrangers(t *testing.T) {
 	for name, of := range map[string]func(*testing.T) besieged{"two": besiegedTwo, "three": besiegedThree} {
 		t.Run(name, func(t *testing.T) {
@@ -94,7 +94,7 @@ func TestStrangers(t *testing.T) {
 			for _, id := range []tlslink.Identity{{Self: 3, Key: testKey(8), Member: anybody}, {Self: 4, Key: testKey(10), Member: anybody}, {Self: 2, Key: testKey(9), Twin: true, Member: anybody}} {
 				c, err := id.Config(0)
 				check.NoError(t, err)
-				c.VerifyConnection = nil // it takes whoever answers
+				c.VerifyConnection = nil // it accepts whoever answers
 				keys = append(keys, c)
 			}
 			var wait sync.WaitGroup
@@ -152,7 +152,7 @@ func (c *tally) add(kind int) {
 	c.n[kind]++
 }
 
-// enters says hello as a member of the site would, and whether anything is answered.
+// enters sends a hello as a member of the site would, and says whether there is an answer.
 func enters(at netip.AddrPort, as *tls.Config) bool {
 	c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", at.String(), as)
 	if err != nil {
@@ -162,12 +162,12 @@ func enters(at netip.AddrPort, as *tls.Config) bool {
 	text, _ := json.Marshal(greeting{Protocol: protocol, Hello: pair.Hello{Stored: pair.Stored{Machine: 5}}, Member: &quorum.Hello{Machine: 5, Whole: true}, Listen: at, Clock: time.Now().Unix()})
 	c.Write(appendFrame(appendFrame(nil, kindHello, text), kindQuorum, appendQuorum(quorum.Message{Kind: quorum.KindForgot})))
 	c.SetReadDeadline(time.Now().Add(5 * time.Second))
-	n, _ := c.Read(make([]byte, 1)) // TLS 1.3: the caller hears of the refusal when it reads
+	n, _ := c.Read(make([]byte, 1)) // TLS 1.3: the caller learns of the refusal when it reads
 	return n > 0
 }
 
-// A member that comes back and differs is refused by name, here and there; the others go on, and when it is put right it has all that it
-// missed.
+// A member that comes back with a different configuration is refused, and the reason is logged on both machines; the others go on. Once
+// it is corrected, it gets everything that it missed.
 func TestMemberThatDiffers(t *testing.T) {
 	list := newMembers(t, 3)
 	for _, m := range list {
@@ -223,7 +223,7 @@ func TestMemberThatDiffers(t *testing.T) {
 			m.start()
 		}
 		check.Until(t, 20*time.Second, fmt.Sprintf("row %d is refused: %s", i, r.says), func() bool {
-			text := leader.log.all()[said:] + third.log.all()[saidThere:] // one text is logged once a minute
+			text := leader.log.all()[said:] + third.log.all()[saidThere:] // each text is logged once a minute
 			for _, other := range []*member{leader, third} {
 				text += other.cluster.Status().Members[slices.Index(list, m)].Refused
 			}
@@ -240,7 +240,8 @@ func TestMemberThatDiffers(t *testing.T) {
 	}
 }
 
-// A machine that has the keys and speaks the members' protocol, but not as a member does, is refused by name, and the others go on.
+// A machine that has the keys and speaks the members' protocol, but does not behave like a member, is refused, and the refusal
+// names the reason. The others go on.
 func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 	list := newMembers(t, 3)
 	for _, m := range list {
@@ -281,7 +282,7 @@ func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 	allSame(t, list, 2)
 }
 
-// speak says something in the place of a member.
+// speak sends frames in the place of a member.
 func (m *member) speak(to netip.AddrPort, g greeting, frames []byte) {
 	m.t.Helper()
 	id := siteKey()

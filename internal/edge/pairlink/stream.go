@@ -11,9 +11,9 @@ import (
 	"aldis/internal/gateway/pair"
 )
 
-// recent are the last commits of a leadership, for a follower that was away for a moment or is being given a snapshot.
+// recent are the last commits of a leadership, for a follower that was away for a moment or is getting a snapshot.
 type recent struct {
-	first  uint64 // number of the first
+	first  uint64 // number of the first commit
 	frames [][]byte
 	octets int
 }
@@ -33,7 +33,7 @@ func (r *recent) add(seq uint64, ops []byte) {
 	}
 }
 
-// after are the commits behind seq; false: they are not all there any more.
+// after are the commits behind seq; false: some of them are no longer kept.
 func (r *recent) after(seq, last uint64) ([][]byte, bool) {
 	if seq == last {
 		return nil, true
@@ -44,15 +44,15 @@ func (r *recent) after(seq, last uint64) ([][]byte, bool) {
 	return r.frames[seq+1-r.first:], true
 }
 
-// standing is what lies on one disk alone.
+// standing counts the commits that are on one disk only.
 type standing struct {
 	since           time.Time
 	commits, octets uint64
 }
 
-// Begin says that the gateway of a leadership is made: a follower may be given all that the journal has.
+// Begin says that the gateway of a leadership has been made: from now on a follower may get the whole journal.
 func (l *Link) Begin(run uint64) error {
-	l.applies.Lock() // what was being written while this machine became the leader
+	l.applies.Lock() // wait for a write that began before this machine led
 	defer l.applies.Unlock()
 	if err := l.cfg.Journal.CommitAt(nil, numbers(run, 0)); err != nil {
 		return err
@@ -68,11 +68,11 @@ func (l *Link) Begin(run uint64) error {
 	return nil
 }
 
-// Keep makes operations durable before the gateway of a leadership has begun: the follower has them with the snapshot.
+// Keep makes operations durable before the gateway of a leadership has begun: the follower gets them with the snapshot.
 func (l *Link) Keep(_ uint64, ops []journal.Op) error { return l.cfg.Journal.Commit(ops) }
 
-// Commit makes operations durable here, and on the follower's disk where it is whole. It waits for both, or until this machine is alone.
-// most bounds the wait where the gateway ends; nil: nothing does.
+// Commit makes operations durable here, and on the follower's disk if the follower is whole. It waits for both, or until this machine is
+// alone. most bounds the wait while the gateway stops; nil: nothing bounds it.
 func (l *Link) Commit(run uint64, ops []journal.Op, most <-chan struct{}) error {
 	if len(ops) == 0 {
 		return nil
@@ -103,7 +103,7 @@ func (l *Link) Commit(run uint64, ops []journal.Op, most <-chan struct{}) error 
 	return err
 }
 
-// commit writes operations here, and sends them.
+// commit writes operations here, and sends them to the follower.
 func (l *Link) commit(run uint64, ops []journal.Op) (seq uint64, err error) {
 	frame := appendOps(nil, ops)
 	l.commits.Lock()
@@ -141,10 +141,10 @@ func (l *Link) commit(run uint64, ops []journal.Op) (seq uint64, err error) {
 	return seq, err
 }
 
-// brokenTime is how long a leader whose disk fails goes on while the other machine could lead.
+// brokenTime is how long a leader whose disk fails stays leader while the other machine could lead.
 const brokenTime = 3 * time.Second
 
-// stream gives a follower what it lacks, then each commit.
+// stream sends a follower the commits that it lacks, or a snapshot, and then each new commit.
 func (l *Link) stream(c *conn) {
 	defer l.wait.Done()
 	from, err := c.hello, error(nil)
@@ -178,7 +178,7 @@ func (l *Link) stream(c *conn) {
 	}
 }
 
-// snapshot sends the whole journal, and says with which commit it ends.
+// snapshot sends the whole journal, and returns the commit at which it ends.
 func (l *Link) snapshot(c *conn, run uint64) (seq uint64, err error) {
 	l.commits.Lock()
 	l.mu.Lock()
@@ -198,7 +198,7 @@ func (l *Link) snapshot(c *conn, run uint64) (seq uint64, err error) {
 	return is.seq, err
 }
 
-// sendCopy sends a copy of the whole journal, and closes it.
+// sendCopy sends the records of a copy of the journal, and closes the copy.
 func (l *base) sendCopy(c *conn, copied *os.File, is at, own []byte) error {
 	began := time.Now()
 	if err := c.push(appendFrame(nil, kindBegin, is.append(), own)); err != nil {
@@ -226,17 +226,17 @@ func (l *base) sendCopy(c *conn, copied *os.File, is at, own []byte) error {
 	return err
 }
 
-// lagging is how many commits a follower may lack when it is told that it is whole: they are before that on its connection.
+// lagging is how many commits a follower may lack when it learns that it is whole: they precede that message on its connection.
 const lagging = 16
 
-// caught looks whether the follower has nearly all. The caller holds mu.
+// caught checks whether the follower has nearly everything. The caller holds mu.
 func (l *Link) caught(c *conn) {
 	if c == l.conn && c.attached && l.m.Wants() && l.pos.seq-c.acked <= lagging {
 		l.step(pair.Caught{})
 	}
 }
 
-// hearAcked takes what the follower has made durable.
+// hearAcked records which commit the follower has made durable.
 func (l *Link) hearAcked(c *conn, content []byte) error {
 	is, rest, err := cutAt(content)
 	if err != nil || len(rest) > 0 {
@@ -255,7 +255,7 @@ func (l *Link) hearAcked(c *conn, content []byte) error {
 
 var errNotFollowed = errors.New("records of a machine that this one does not follow")
 
-// write writes a commit of the leader's.
+// write writes a commit of the leader.
 func (l *Link) write(c *conn, content []byte) error {
 	is, rest, err := cutAt(content)
 	if err != nil {
@@ -286,7 +286,7 @@ func (l *Link) write(c *conn, content []byte) error {
 	return nil
 }
 
-// filling is a snapshot that is coming in.
+// filling is a snapshot that is arriving.
 type filling struct {
 	at
 	store, start uint64
@@ -297,7 +297,7 @@ func (l *Link) beginFilling(c *conn, content []byte) error {
 	return l.beginCopy(c, content, func(is at) bool { return c == l.conn && l.m.Accepts(is.epoch) })
 }
 
-// beginCopy takes the beginning of a copy. fits says whether this machine wants it; mu is held meanwhile.
+// beginCopy reads the beginning of a copy. fits says whether this machine wants the copy; it is called with mu held.
 func (l *base) beginCopy(c *conn, content []byte, fits func(at) bool) (err error) {
 	f := &filling{}
 	rest := []byte(nil)
@@ -338,7 +338,8 @@ func (l *base) fill(c *conn, content []byte) error {
 	return nil
 }
 
-// endFilling puts a snapshot in the place of the journal. A journal that may hold what no other has stays under another name.
+// endFilling replaces the journal with a snapshot. A journal that may have records which no other machine has is kept under
+// another name.
 func (l *Link) endFilling(c *conn) error {
 	f := c.filling
 	if f == nil {

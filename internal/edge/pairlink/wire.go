@@ -13,36 +13,36 @@ import (
 	"aldis/internal/gateway/quorum"
 )
 
-// A frame is its length in four octets, its kind in one, and its content. The length counts the kind.
+// A frame is its length in four octets, its kind in one, and its content. The length includes the kind.
 type kind byte
 
 const (
 	kindHello   kind = 1 + iota // greeting, as JSON
-	kindRefuse                  // why the other machine is not taken, in words
+	kindRefuse                  // why the other machine is refused, in words
 	kindMessage                 // pair.Message
 	kindRecords                 // a commit: at, operations
 	kindAcked                   // a commit is durable: at
 	kindBegin                   // of a snapshot: at, store, start
 	kindPart                    // of a snapshot: operations
 	kindEnd                     // of a snapshot
-	kindPing                    // nothing else has been said for a while
+	kindPing                    // sent when there was no other frame for a while
 	kindClaim                   // to a witness: pair.Claim
 	kindVerdict                 // of a witness: pair.Verdict
 	kindQuorum                  // quorum.Message
-	kindPassed                  // to the leader: connections that are passed on, and what their peers have
-	kindTaken                   // of the leader: it knows of such connections
+	kindPassed                  // to the leader: connections that are passed on, and the octets that their peers have
+	kindTaken                   // from the leader: it knows of such connections
 )
 
 // Bounds of a frame, in octets.
 const (
-	mostGreeting = 64 << 10 // before the other machine is known
+	mostGreeting = 64 << 10 // before the other machine has shown its key
 	mostFrame    = 96 << 20
-	partOctets   = 1 << 20 // about, of a part of a snapshot
+	partOctets   = 1 << 20 // about the size of a part of a snapshot
 )
 
 var errFrame = errors.New("pairlink: the frame is broken")
 
-// at is a place in the stream: a commit of a leadership, in an epoch.
+// at is a position in the stream: a commit of a leadership, in an epoch.
 type at struct{ epoch, run, seq uint64 }
 
 func appendFrame(b []byte, k kind, content ...[]byte) []byte {
@@ -80,7 +80,7 @@ func numbers(list ...uint64) []byte {
 	return b
 }
 
-// cutNumbers takes numbers from the beginning of b.
+// cutNumbers reads numbers from the beginning of b.
 func cutNumbers(b []byte, into ...*uint64) (rest []byte, err error) {
 	if len(b) < 8*len(into) {
 		return nil, errFrame
@@ -168,7 +168,7 @@ func parseVerdict(b []byte) (v pair.Verdict, err error) {
 	return v, nil
 }
 
-// appendOps appends operations of a journal. A value that is nil deletes.
+// appendOps appends operations of a journal. A nil value deletes.
 func appendOps(b []byte, ops []journal.Op) []byte {
 	for _, op := range ops {
 		b = append(binary.BigEndian.AppendUint16(b, uint16(len(op.Bucket))), op.Bucket...)
@@ -219,7 +219,7 @@ func cut(b []byte, n int) (first, rest []byte, ok bool) {
 	return b[:n:n], b[n:], true
 }
 
-// appendStored is what a machine has voted, for its journal.
+// appendStored is a machine's vote in the form that the journal stores.
 func appendStored(s pair.Stored) []byte {
 	return numbers(s.Machine, s.Epoch, s.Voted, flag(s.Other)|flag(s.Whole)<<1|flag(s.Led)<<2)
 }
@@ -238,10 +238,10 @@ type greeting struct {
 	Clock    int64      `json:"clock"` // wall clock, in seconds
 	Facts    []Fact     `json:"facts"`
 	Ways     []Way      `json:"ways"` // where local peers connect to this machine
-	// Member is the Hello of a member of three and more, and Listen its address; nil: it is one of two.
+	// Member is the Hello of a member of three or more, and Listen its address; nil: it is one of two.
 	Member *quorum.Hello  `json:"member,omitempty"`
 	Listen netip.AddrPort `json:"listen,omitzero"`
-	// Version is that of the gateway, for operators. Those before it said none.
+	// Version is the version of the gateway, for operators. Older gateways send none.
 	Version string `json:"version,omitempty"`
 }
 

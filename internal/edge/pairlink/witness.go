@@ -50,7 +50,7 @@ func (l *Link) ask(c pair.Claim) {
 	}()
 }
 
-// probe looks now and then whether the witness answers. Epoch 0 is nobody's.
+// probe checks now and then whether the witness answers. Epoch 0 belongs to nobody.
 func (l *Link) probe() {
 	defer l.wait.Done()
 	tick := time.NewTicker(probeEvery)
@@ -67,7 +67,7 @@ func (l *Link) probe() {
 	}
 }
 
-// judged asks the witness on a connection of its own.
+// judged asks the witness over a connection of its own.
 func (l *Link) judged(c pair.Claim) (v pair.Verdict, err error) {
 	ctx, cancel := context.WithTimeout(l.life, askTime)
 	defer cancel()
@@ -110,14 +110,14 @@ const (
 	witnessFile  = "aldis.witness"
 	mostWitness  = 4 << 20
 	mostAsking   = 64  // connections
-	askRate      = 4.0 // claims a second of one address, and how many at once
+	askRate      = 4.0 // claims a second from one address, and how many at once
 	askBurst     = 40
 	mostAskHosts = 4096
 )
 
-// NewWitness reads what a witness has voted, from its data directory.
+// NewWitness reads the stored votes of a witness from its data directory.
 func NewWitness(own tlslink.Identity, dir string, log *slog.Logger) (*Witness, error) {
-	own.Twin = true // it may have the key of the site itself
+	own.Twin = true // its key may be the site's own
 	w := &Witness{own: own, path: filepath.Join(dir, witnessFile), log: log, sites: map[uint16]pair.Witness{},
 		hosts: due.Each[netip.Addr]{Rate: askRate, Burst: askBurst, Most: mostAskHosts}, told: due.Seldom[string]{Every: time.Minute, Most: 64}}
 	var err error
@@ -210,7 +210,7 @@ func (w *Witness) answer(ctx context.Context, raw *tls.Conn) error {
 	return err
 }
 
-// judge votes, and stores the vote first.
+// judge votes, and stores the vote before it returns.
 func (w *Witness) judge(node uint16, c pair.Claim) (pair.Verdict, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -233,7 +233,7 @@ func (w *Witness) judge(node uint16, c pair.Claim) (pair.Verdict, error) {
 	return v, nil
 }
 
-// store puts a file in the place of another, durably.
+// store replaces a file durably.
 func store(path string, text []byte) error {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -10,14 +10,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// groupTTL is how many routers a datagram to the group may cross: those between a gateway and its radio.
+// groupTTL is how many routers a datagram to the group may cross: the ones between a gateway and its radio.
 const groupTTL = 16
 
-// ErrInterface says that nobody told which interface leads to the radio net.
+// ErrInterface says that the interface to the radio net is not known.
 var ErrInterface = errors.New("which interface leads to the group is not known: name it in link.group_interface, or give a peer's address")
 
-// Join makes the radio a member of an IPv4 group on one interface: the one named, or that of the route to one of the
-// peers. Datagrams to the group leave there. Call it once, before the first Send.
+// Join makes the radio a member of an IPv4 group on one interface: the named one, or that of the route to one of the peers.
+// Datagrams to the group leave on it. Call Join once, before the first Send.
 func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort) error {
 	if !r.ipv4 {
 		return errors.New("radio: a group needs an IPv4 link.listen")
@@ -38,7 +38,7 @@ func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort) 
 	join := func(fd int) error { return unix.SetsockoptIPMreqn(fd, unix.IPPROTO_IP, unix.IP_ADD_MEMBERSHIP, member) }
 	if own := r.Addr(); own.Addr().IsUnspecified() && own.Port() == group.Port() {
 		err = r.control(r.conn, join)
-	} else { // bound to one address or another port, the socket hears nothing that is for the group
+	} else { // bound to one address or another port, the socket receives no datagrams for the group
 		err = r.listenGroup(group, join)
 	}
 	if err != nil {
@@ -47,8 +47,8 @@ func (r *Radio) Join(group netip.AddrPort, name string, peers []netip.AddrPort) 
 	return nil
 }
 
-// listenGroup opens a socket that hears the group alone. Package net would bind it to any address, which the own socket forbids
-// where both have one port.
+// listenGroup opens a socket that receives only datagrams for the group. Package net would bind it to any address, which the
+// radio's own socket forbids if both have the same port.
 func (r *Radio) listenGroup(group netip.AddrPort, join func(int) error) error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
@@ -85,7 +85,7 @@ func (r *Radio) control(conn *net.UDPConn, f func(fd int) error) error {
 	return errors.Join(err, inner)
 }
 
-// interfaceFor finds the interface by name, or by the kernel's route to a peer; nothing is sent for that.
+// interfaceFor finds the interface by name, or by the kernel's route to a peer; it sends nothing.
 func interfaceFor(name string, peers []netip.AddrPort) (*net.Interface, error) {
 	if name != "" {
 		return net.InterfaceByName(name)

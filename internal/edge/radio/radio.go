@@ -18,10 +18,10 @@ import (
 
 const (
 	maxDatagram   = 65535
-	receiveBuffer = 1 << 20 // octets the kernel holds for us while a loop turn takes long
+	receiveBuffer = 1 << 20 // octets that the kernel keeps while a turn of the loop takes long
 )
 
-// Stats counts from the start; all grow only.
+// Stats are counters since the start.
 type Stats struct {
 	ReceivedDatagrams uint64 `json:"received_datagrams"`
 	ReceivedOctets    uint64 `json:"received_octets"`
@@ -31,28 +31,28 @@ type Stats struct {
 	UnsentDatagrams   uint64 `json:"unsent_datagrams"` // the kernel refused: no route, no room, too long
 }
 
-// Add is the counts of two sockets together.
+// Add returns the sums of the counters of two sockets.
 func (s Stats) Add(o Stats) Stats {
 	return Stats{s.ReceivedDatagrams + o.ReceivedDatagrams, s.ReceivedOctets + o.ReceivedOctets, s.DroppedDatagrams + o.DroppedDatagrams,
 		s.SentDatagrams + o.SentDatagrams, s.SentOctets + o.SentOctets, s.UnsentDatagrams + o.UnsentDatagrams}
 }
 
-// Radio is the open socket.
+// Radio is an open socket.
 type Radio struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
 	ipv4 bool
 	post func(api.Datagram) bool
 	own  *ear
-	// Where conn does not hear the group: a socket that does.
+	// If conn does not receive the group's datagrams: a socket that does.
 	group *ear
 
 	receivedDatagrams, receivedOctets, dropped atomic.Uint64
 	sentDatagrams, sentOctets, unsent          atomic.Uint64
 }
 
-// ear hears a socket. A goroutine that reads from it hands over its datagrams before another one reads: so all are handed
-// over in the order in which they came.
+// ear reads a socket. A goroutine that reads from it posts its datagrams before another goroutine reads, so datagrams are
+// posted in the order of arrival.
 type ear struct {
 	conn *net.UDPConn
 	raw  syscall.RawConn
@@ -60,11 +60,11 @@ type ear struct {
 
 	reading sync.Mutex
 	data    [maxDatagram]byte
-	control [64]byte // the time of arrival is a quarter of it
+	control [64]byte // the control message with the time of arrival takes a quarter of it
 }
 
-// Open binds listen and hands every datagram to post, which must not wait; it answers false when it has no room.
-// 0.0.0.0 takes IPv4 only, [::] takes both.
+// Open binds listen and passes each datagram to post. post must not wait; it returns false if it has no room. 0.0.0.0 takes
+// IPv4 only, [::] takes both.
 func Open(listen netip.AddrPort, post func(api.Datagram) bool) (*Radio, error) {
 	network := "udp"
 	if listen.Addr().Is4() {
@@ -83,14 +83,14 @@ func Open(listen netip.AddrPort, post func(api.Datagram) bool) (*Radio, error) {
 	return r, nil
 }
 
-// listen hears a socket from now on.
+// listen starts to read a socket.
 func (r *Radio) listen(conn *net.UDPConn) (*ear, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
 		return nil, err
 	}
 	conn.SetReadBuffer(receiveBuffer) // a smaller one only drops sooner
-	// Without the kernel's word on when something came, it came when it is read.
+	// Without the kernel's time of arrival, the time of reading counts.
 	raw.Control(func(fd uintptr) { unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPNS, 1) })
 	e := &ear{conn: conn, raw: raw, done: make(chan struct{})}
 	go func() {
@@ -101,11 +101,11 @@ func (r *Radio) listen(conn *net.UDPConn) (*ear, error) {
 	return e, nil
 }
 
-// oneRound is how many datagrams are read before somebody else may read.
+// oneRound is how many datagrams a goroutine reads before another one may read.
 const oneRound = 64
 
-// Gather hands over up to most datagrams that have come and that nobody has read yet. A loop that wakes late calls it before it
-// does what is due: an answer that it waits for may be there.
+// Gather posts up to most datagrams that wait in the kernel. A loop that wakes late calls it before it runs timers: the answer
+// that it waits for may be among them.
 func (r *Radio) Gather(most int) {
 	for _, e := range []*ear{r.own, r.group} {
 		if e != nil {
@@ -114,7 +114,7 @@ func (r *Radio) Gather(most int) {
 	}
 }
 
-// hear reads and hands over what has come, up to most datagrams, and says how many.
+// hear reads and posts waiting datagrams, up to most, and returns their number.
 func (r *Radio) hear(e *ear, fd uintptr, most int) (n int) {
 	e.reading.Lock()
 	defer e.reading.Unlock()
@@ -123,7 +123,7 @@ func (r *Radio) hear(e *ear, fd uintptr, most int) (n int) {
 		switch {
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EBADF):
 			return n
-		case err != nil: // an ICMP error of an earlier datagram; the socket goes on
+		case err != nil: // an ICMP error for an earlier datagram; the socket still works
 			n++
 			continue
 		}
@@ -138,7 +138,7 @@ func (r *Radio) hear(e *ear, fd uintptr, most int) (n int) {
 	return n
 }
 
-// addrOf is an address as gateways write it.
+// addrOf is a socket address in the form that gateways use.
 func addrOf(from unix.Sockaddr) netip.AddrPort {
 	switch from := from.(type) {
 	case *unix.SockaddrInet4:
@@ -153,8 +153,8 @@ func addrOf(from unix.Sockaddr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
-// waited is how long a datagram has lain in the kernel, by its control message with the time of its arrival: 0 where there is none,
-// or the clock was set since.
+// waited is how long a datagram has waited in the kernel, according to its control message with the time of arrival: 0 if there is
+// none, or if the clock was set since.
 func waited(control []byte, now time.Time) time.Duration {
 	const most = time.Minute
 	const header = 16 // of a control message: its length in 8 octets, level and type in 4 each
@@ -169,7 +169,7 @@ func waited(control []byte, now time.Time) time.Duration {
 	return 0
 }
 
-// Send hands datagrams to the kernel, in order. A datagram that it does not take at once is lost, as on any link.
+// Send passes datagrams to the kernel, in order. A datagram that the kernel does not take at once is lost, as on any link.
 func (r *Radio) Send(datagrams []api.Datagram) {
 	for _, d := range datagrams {
 		if err := r.send(d); err != nil {
@@ -181,7 +181,7 @@ func (r *Radio) Send(datagrams []api.Datagram) {
 	}
 }
 
-// send asks the kernel once; net.UDPConn would wait for room.
+// send tries once; net.UDPConn would wait for room.
 func (r *Radio) send(d api.Datagram) error {
 	to, err := r.sockaddr(d.Addr)
 	if err != nil {
@@ -190,7 +190,7 @@ func (r *Radio) send(d api.Datagram) error {
 	var sendErr error
 	err = r.raw.Write(func(fd uintptr) bool {
 		sendErr = unix.Sendto(int(fd), d.Data, unix.MSG_DONTWAIT, to)
-		return true // also when it would have to wait
+		return true // also if it would have to wait
 	})
 	return errors.Join(err, sendErr)
 }
@@ -216,7 +216,7 @@ func (r *Radio) sockaddr(a netip.AddrPort) (unix.Sockaddr, error) {
 	return to, nil
 }
 
-// Addr is where the socket listens.
+// Addr is the address at which the socket listens.
 func (r *Radio) Addr() netip.AddrPort { return r.conn.LocalAddr().(*net.UDPAddr).AddrPort() }
 
 // Stats are the counts so far; safe from every goroutine.
@@ -227,7 +227,7 @@ func (r *Radio) Stats() Stats {
 	}
 }
 
-// Close ends it; post is not called after it returns, unless by Gather.
+// Close closes the sockets. After it returns, only Gather may still call post.
 func (r *Radio) Close() error {
 	err := r.conn.Close()
 	<-r.own.done

@@ -26,7 +26,7 @@ func open(t *testing.T, listen string, post func(api.Datagram) bool) *Radio {
 	return r
 }
 
-// inbox is a post function over a channel with room for n.
+// inbox is a post function into a channel with room for n.
 func inbox(n int) (chan api.Datagram, func(api.Datagram) bool) {
 	ch := make(chan api.Datagram, n)
 	return ch, func(d api.Datagram) bool {
@@ -147,7 +147,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Datagrams that the loop gathers and those that the radio's own reader hands over are in one order, and each comes once.
+// Datagrams that the loop gathers and those that the radio's own reader posts are in one order, and each comes once.
 func TestGather(t *testing.T) {
 	const many = 2000
 	ch, post := inbox(many)
@@ -167,7 +167,7 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// A datagram that nobody could read for a while says how long it has waited; those that wait are taken at once, and no more than wanted.
+// A datagram that nobody has read for a while says how long it has waited. Waiting datagrams are read at once, and no more than wanted.
 func TestWaited(t *testing.T) {
 	ch, post := inbox(8)
 	r := open(t, "127.0.0.1:0", post)
@@ -191,7 +191,7 @@ func TestWaited(t *testing.T) {
 	}
 }
 
-// A radio that is bound to one address hears a group on the same port, beside another bearer's radio on that port.
+// A radio that is bound to one address receives a group on the same port, while another bearer's radio uses that port.
 func TestGroupBesideBearers(t *testing.T) {
 	heard, post := inbox(4)
 	a, b := open(t, "127.0.0.1:0", func(api.Datagram) bool { return true }), open(t, "127.0.0.2:0", post)

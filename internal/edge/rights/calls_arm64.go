@@ -4,5 +4,5 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_AARCH64
 
-// here are calls of this architecture alone that a gateway never makes.
+// here are calls of this architecture only that a gateway never makes.
 var here []uint32

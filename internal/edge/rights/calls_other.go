@@ -4,5 +4,5 @@ package rights
 
 const architecture = 0
 
-// here are calls of this architecture alone that a gateway never makes.
+// here are calls of this architecture only that a gateway never makes.
 var here []uint32

@@ -1,12 +1,12 @@
-// Package rights takes away from the gateway's process what it does not need, so that an attacker who takes over the
-// process gains little.
+// Package rights takes away all rights that the gateway's process does not need, so that an attacker who takes over the process
+// gains little.
 //
 // # Two stages
 //
-// Landlock applies to the thread that asks for it, and a Go process has several threads from its first instruction on.
-// The first stage (Enter) therefore restricts one thread and executes the program again, with the same process id,
-// descriptors and arguments. In the second stage Enter returns what is in force. Lock adds the filter of system calls
-// when all sockets are open.
+// Landlock applies to the thread that asks for it, and a Go process has several threads from its first instruction on. The
+// first stage (Enter) therefore restricts one thread and executes the program again, with the same process id, descriptors and
+// arguments. In the second stage Enter returns the active protections. Lock adds the filter of system calls when all sockets
+// are open.
 //
 // # When the kernel offers less
 //
@@ -18,7 +18,7 @@
 //
 // Read enter.go first.
 //
-//   - enter.go: the first stage, and what the second knows of it
+//   - enter.go: the first stage, and how its result reaches the second
 //   - files.go: Landlock: which files may be used, and how
 //   - memory.go: memory that is never swapped to a disk
 //   - calls.go: system calls that a gateway and its children never make

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Protection is one thing that the process cannot do, or could not be kept from.
+// Protection is one restriction of the process, or says why it is not active.
 type Protection struct {
 	Name   string `json:"name"` // one of those below
 	Active bool   `json:"active"`
@@ -28,7 +28,7 @@ const (
 	Memory          = "keys in memory that is not swapped"
 )
 
-// Missing are the names of those that are not active, each with its reason.
+// Missing names the protections that are not active, each with its reason.
 func Missing(list []Protection) (missing []string) {
 	for _, p := range list {
 		if !p.Active {
@@ -38,17 +38,18 @@ func Missing(list []Protection) (missing []string) {
 	return missing
 }
 
-// marker tells the second stage what the first could not have. Its value begins with the process id: nobody else's counts.
+// marker tells the second stage which protections the first did not get. Its value begins with the process id: a marker of
+// another process does not count.
 const marker = "ALDIS_RIGHTS"
 
-// Enter is the first stage: it gives up all that n does not name and executes the program again. In the second stage it
-// returns what is active. Where the files of n cannot be had it gives up nothing of them, so that the code that opens them
-// says why. An error means that the program cannot go on.
+// Enter is the first stage: it gives up all rights that n does not name, and executes the program again. In the second stage it
+// returns the active protections. If it cannot keep access to the files of n, it gives up no files, so that the code that opens
+// them reports why. An error means that the program cannot go on.
 func Enter(n Needs) ([]Protection, error) {
 	if list, ok := entered(); ok {
 		return list, nil
 	}
-	runtime.LockOSThread() // what this thread has is what execve(2) leaves
+	runtime.LockOSThread() // execve(2) keeps the restrictions of this thread
 	list := []Protection{
 		protection(NoNewPrivileges, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)),
 		protection(NoCore, noCore()),
@@ -64,7 +65,7 @@ func Enter(n Needs) ([]Protection, error) {
 	return nil, fmt.Errorf("the program cannot be executed again with fewer rights: %w", err)
 }
 
-// entered reads what the first stage has said; false: this is the first.
+// entered reads the first stage's result; false: this is the first stage.
 func entered() (list []Protection, ok bool) {
 	said := strings.Split(os.Getenv(marker), "\n")
 	os.Unsetenv(marker)
@@ -85,8 +86,8 @@ func protection(name string, err error) Protection {
 	return Protection{Name: name, Active: true}
 }
 
-// noCore lowers the limit of core dumps for good. To a limit of 0 a program that the kernel pipes dumps to gets them all the
-// same; to 1 it does not, and a file of one octet there never is (core(5)).
+// noCore lowers the limit of core dumps for good. With a limit of 0 a program that the kernel pipes dumps to still gets them;
+// with 1 it does not, and a file of one octet is never written (core(5)).
 func noCore() error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_CORE, &now); err != nil {

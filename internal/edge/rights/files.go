@@ -15,13 +15,13 @@ import (
 
 // Needs are the files that a process needs once it runs.
 type Needs struct {
-	Own     []string // directories in which it does what it likes; they are made where they are missing
+	Own     []string // directories that it may use freely; they are made if they are missing
 	Read    []string // files that it reads, also after somebody has replaced them
-	Run     []string // programs that it starts, beside itself
-	Sockets []string // paths of unix sockets that it makes, and removes when they are stale
+	Run     []string // programs that it starts, besides itself
+	Sockets []string // paths of unix sockets that it makes, and removes if they are stale
 }
 
-// Rights to files, as Landlock names them.
+// Rights to files, with Landlock's names.
 const (
 	readFile = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	readTree = readFile | unix.LANDLOCK_ACCESS_FS_READ_DIR
@@ -35,7 +35,7 @@ const (
 		unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 )
 
-// handled are the rights that each version of Landlock knows: a right that is handled and not allowed is refused.
+// handled are the rights that a version of Landlock knows: a right that is handled and not allowed is refused.
 func handled(version int) (files, scoped uint64) {
 	files = 1<<13 - 1
 	if version >= 2 {
@@ -53,14 +53,14 @@ func handled(version int) (files, scoped uint64) {
 	return files, scoped
 }
 
-// rule allows something with a file, or with all that a directory holds.
+// rule allows access to a file, or to everything in a directory.
 type rule struct {
 	path   string
 	rights uint64
-	must   bool // what is not there now is an error, not just left out
+	must   bool // a missing file is an error, not just skipped
 }
 
-// rules are those of a process. exe is its program.
+// rules are the rules of a process. exe is its program.
 func rules(n Needs, exe string) (list []rule) {
 	for _, dir := range n.Own {
 		list = append(list, rule{dir, own, true})
@@ -81,7 +81,7 @@ func rules(n Needs, exe string) (list []rule) {
 	for _, path := range mapped() {
 		list = append(list, rule{path, readFile, false})
 	}
-	// Go's runtime, glibc, names of users, time zones. Parents write the user's numbers of a new user namespace there.
+	// Go's runtime, glibc, names of users, time zones. A parent writes the user ids of a new user namespace there.
 	for _, path := range []string{"/proc"} {
 		list = append(list, rule{path, readTree | unix.LANDLOCK_ACCESS_FS_WRITE_FILE, false})
 	}
@@ -93,7 +93,7 @@ func rules(n Needs, exe string) (list []rule) {
 		list = append(list, rule{path, readFile, false})
 	}
 	list = append(list, rule{"/dev/null", writeOne, false})
-	if os.Geteuid() != 0 { // /etc as far as the user may: passwd and group are replaced when they change
+	if os.Geteuid() != 0 { // of /etc, everything that the user may read: passwd and group are replaced when they change
 		return append(list, rule{"/etc", readTree, false})
 	}
 	for _, name := range []string{"ld.so.cache", "ld.so.preload", "nsswitch.conf", "passwd", "group", "hosts", "host.conf", "resolv.conf", "localtime"} {
@@ -102,8 +102,8 @@ func rules(n Needs, exe string) (list []rule) {
 	return list
 }
 
-// around is what has to be readable so that a file is, also after an editor has put a new one in its place: its directory. A
-// directory just below the root holds too much for that: then it is the file itself, as it is now.
+// around is the path that must be readable so that a file is, even after an editor has replaced it: its directory. A directory
+// just below the root holds too much; then it is the file itself, as it is now.
 func around(file string) string {
 	file, err := filepath.Abs(file)
 	if real, rerr := filepath.EvalSymlinks(file); err == nil && rerr == nil {
@@ -116,7 +116,7 @@ func around(file string) string {
 	return dir
 }
 
-// interpreter is the loader of a program, "" for one that needs none.
+// interpreter is the loader of a program, or "" if it needs none.
 func interpreter(program string) string {
 	f, err := elf.Open(program)
 	if err != nil {
@@ -149,7 +149,7 @@ func mapped() (list []string) {
 	return list
 }
 
-// landlock is the version that the kernel has.
+// landlock is the kernel's version of Landlock.
 func landlock() (int, error) {
 	version, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch errno {
@@ -161,7 +161,7 @@ func landlock() (int, error) {
 	return 0, errno
 }
 
-// restrict leaves this thread the files of n. Both errors say what there is not.
+// restrict leaves this thread only the files of n. The errors say which protections are missing.
 func restrict(n Needs) (files, neighbours error) {
 	version, err := landlock()
 	if err != nil {
@@ -197,7 +197,7 @@ func restrict(n Needs) (files, neighbours error) {
 	return files, neighbours
 }
 
-// add puts a rule into a set.
+// add adds a rule to a set.
 func (r rule) add(set int, handled uint64) error {
 	fd, err := unix.Open(r.path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {

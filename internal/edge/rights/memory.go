@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Hold keeps secrets, each of at least one octet, in memory that the kernel does not move to a disk, and out of core dumps. It
-// holds the pages that they lie on for as long as the process lives; it does not know of copies that the caller makes
+// Hold locks the memory of secrets, each of at least one octet, so that the kernel does not swap it to a disk, and keeps it out
+// of core dumps. It locks their pages for as long as the process lives; it does not know of copies that the caller makes
 // elsewhere.
 func Hold(secrets ...[]byte) Protection {
 	page := uintptr(unix.Getpagesize())
@@ -25,5 +25,5 @@ func Hold(secrets ...[]byte) Protection {
 	return protection(Memory, nil)
 }
 
-// Octets are the memory of a value, for Hold.
+// Octets is the memory of a value, for Hold.
 func Octets[T any](v *T) []byte { return unsafe.Slice((*byte)(unsafe.Pointer(v)), unsafe.Sizeof(*v)) }

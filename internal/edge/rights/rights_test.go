@@ -19,7 +19,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// tried is the subcommand of the test program that gives its rights up and tries something then.
+// tried is the subcommand of the test program that gives up its rights and then tries something.
 const tried = "tried"
 
 func TestMain(m *testing.M) {
@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// place has the directories that the attempts name: own, conf with the file c.toml, out, and sock.
+// place makes the directories that the attempts name: own, conf with the file c.toml, out, and sock.
 func place(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -46,7 +46,7 @@ func place(t *testing.T) string {
 	return dir
 }
 
-// older is in the environment of a process for which the kernel lacks Landlock.
+// older is in the environment of a process that shall behave as on a kernel without Landlock.
 const older = "ALDIS_TEST_OLDER_KERNEL"
 
 func attempt(dir, what string) {
@@ -99,7 +99,7 @@ func readable(path string) error { _, err := os.ReadFile(path); return err }
 
 func writable(path string) error { return os.WriteFile(path, []byte("x"), 0o600) }
 
-// attempts are actions of a gateway, and of an attacker who has taken it over. Those that are not allowed are refused.
+// attempts are actions of a gateway, and of an attacker who has taken it over. Those that are not allowed must be refused.
 var attempts = map[string]struct {
 	do      func(dir string) error
 	allowed bool
@@ -197,7 +197,7 @@ func foreign(path string) error {
 	return exec.Command(path).Run()
 }
 
-// A process that has given up its rights does what a gateway does, and nothing of what its captor would.
+// A process that has given up its rights can do a gateway's work, and none of an attacker's.
 func TestAttempts(t *testing.T) {
 	dir := place(t)
 	for what, a := range attempts {
@@ -212,7 +212,7 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// A protection that cannot be had is named, and does not keep the program from going on: its data directory is no directory.
+// A protection that is not available is named, and does not stop the program: here its data directory is no directory.
 func TestWithoutItsFiles(t *testing.T) {
 	dir := place(t)
 	if err := os.WriteFile(dir+"/own", nil, 0o600); err != nil {
@@ -223,7 +223,7 @@ func TestWithoutItsFiles(t *testing.T) {
 	check.Lacks(t, "what it said", string(out), NoNewPrivileges)
 }
 
-// A kernel without Landlock: that is said, and all else is there.
+// A kernel without Landlock: the missing protection is reported, and all others are active.
 func TestOlderKernel(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", tried, place(t), "passwords")
 	cmd.Env = append(os.Environ(), older+"=1")
@@ -232,7 +232,7 @@ func TestOlderKernel(t *testing.T) {
 	check.Equal(t, "what it said", string(out), "missing: ["+Files+why+" "+Neighbours+why+"]\n")
 }
 
-// The word of the first stage counts only for its own process.
+// The first stage's result counts only for its own process.
 func TestMarker(t *testing.T) {
 	for _, said := range []string{"", "1\n\n\n\n", fmt.Sprint(os.Getpid()), fmt.Sprintf("%d\n\n\n\n\n", os.Getpid())} {
 		t.Setenv(marker, said)
@@ -247,7 +247,7 @@ func TestMarker(t *testing.T) {
 	check.Equal(t, "a child would believe it", left, false)
 }
 
-// Where a file's directory has more than a gateway's files, it is the file alone.
+// If a file's directory has more than a gateway's files, only the file itself is allowed.
 func TestAround(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Symlink(dir+"/there", dir+"/link"); err != nil {

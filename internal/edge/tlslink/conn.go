@@ -27,19 +27,19 @@ type conn struct {
 	in     *bufio.Reader
 	peer   uint16
 	key    ed25519.PublicKey
-	at     netip.AddrPort // where the gateway believes the peer to be: through a proxy the address that was asked for
-	called bool           // by the peer
+	at     netip.AddrPort // the address at which the gateway believes the peer to be; through a proxy, the address in the request
+	called bool           // the peer has called
 	since  time.Time
-	wake   chan struct{} // something waits, or the connection ends
+	wake   chan struct{} // datagrams wait, or the connection is closed
 
 	mu      sync.Mutex
-	waiting []byte // datagrams with their lengths
+	waiting []byte // datagrams, each behind its length
 	closed  bool
 }
 
 func newConn(l *Link, raw net.Conn, over *tls.Conn, peer uint16, key ed25519.PublicKey, at netip.AddrPort, called bool) *conn {
 	if t, ok := raw.(*net.TCPConn); ok {
-		t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: false}) // nothing idle crosses
+		t.SetKeepAliveConfig(net.KeepAliveConfig{Enable: false}) // an idle link carries nothing
 		if c, err := t.SyscallConn(); err == nil {
 			c.Control(func(fd uintptr) {
 				unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(l.cfg.Stall.Milliseconds()))
@@ -52,7 +52,7 @@ func newConn(l *Link, raw net.Conn, over *tls.Conn, peer uint16, key ed25519.Pub
 
 var errNoWelcome = errors.New("it does not welcome this node")
 
-// welcomed waits for the word of the node that was called.
+// welcomed waits for the welcome of the node that was called.
 func (n *conn) welcomed() error {
 	var word [2]byte
 	if _, err := io.ReadFull(n.in, word[:]); err != nil {
@@ -64,7 +64,7 @@ func (n *conn) welcomed() error {
 	return nil
 }
 
-// read hands over datagrams until the connection ends. reason is "" where that is nobody's fault.
+// read posts datagrams until the connection is closed. reason is "" if that is nobody's fault.
 func (n *conn) read() (reason string, err error) {
 	l := n.link
 	for {
@@ -97,7 +97,7 @@ func (n *conn) read() (reason string, err error) {
 	return "", nil
 }
 
-// queue puts a datagram behind those that wait; false: there is no room, or the connection ends.
+// queue queues a datagram; false: there is no room, or the connection is closed.
 func (n *conn) queue(data []byte) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,7 +109,7 @@ func (n *conn) queue(data []byte) bool {
 	return true
 }
 
-// finish takes no more, and ends the connection when what waits is written.
+// finish accepts no more datagrams, and closes the connection once the queue has been written.
 func (n *conn) finish() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -124,10 +124,10 @@ func (n *conn) nudge() {
 	}
 }
 
-// writeMost is how many octets are written at once: a record of TLS holds them.
+// writeMost is how many octets are written at once: a TLS record holds as many.
 const writeMost = 16 << 10
 
-// write writes what waits until the connection ends, and ends it where the peer does not read.
+// write writes the queue until the connection is closed, and closes it if the peer does not read.
 func (n *conn) write() {
 	defer n.raw.Close()
 	for range n.wake {
@@ -139,7 +139,7 @@ func (n *conn) write() {
 			part := batch[:min(len(batch), writeMost)]
 			batch = batch[len(part):]
 			if n.link.cfg.May != nil && !n.link.cfg.May() {
-				n.finish() // what follows in the stream could not be read
+				n.finish() // the rest of the stream could not be read
 				return
 			}
 			n.raw.SetWriteDeadline(time.Now().Add(n.link.cfg.Stall))

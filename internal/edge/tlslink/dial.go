@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A peer that does not answer is called again after firstAgain, then after twice as long each time; each wait is up to a half shorter, so
-// that ships which lost the same shore do not all call it at once. A connection of wellAfter forgives what was before.
+// A peer that does not answer is called again after firstAgain, then after twice as long each time. Each wait is shortened at random, by
+// up to half, so that ships which have lost the same shore do not all call it at once. A connection that lasts wellAfter resets the wait.
 const (
 	firstAgain = time.Second
 	lastAgain  = time.Minute
@@ -83,7 +83,8 @@ func (l *Link) call(id uint16, at netip.AddrPort) (*conn, error) {
 	return n, err
 }
 
-// through has a proxy connect to an address (RFC 9110 9.3.6). Nothing follows its answer: the node that is called speaks second.
+// through makes a proxy connect to an address (RFC 9110 9.3.6). Nothing follows the proxy's answer: the node that is called
+// speaks second.
 func through(raw net.Conn, at netip.AddrPort) error {
 	if _, err := fmt.Fprintf(raw, "CONNECT %s HTTP/1.1\r\nHost: %s\r\n\r\n", at, at); err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// Whatever a member sends, datagrams have 1 to Largest octets, and are those of the stream up to the first that is broken.
+// Whatever a member sends, posted datagrams have 1 to Largest octets, and are those of the stream up to the first broken one.
 func FuzzDatagrams(f *testing.F) {
 	f.Add([]byte{0, 1, 'x', 0, 2, 'y', 'z'})
 	f.Add([]byte{0, 0, 1})

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Identity is this node as its peers see it, and the peers that it takes.
+// Identity is this node as its peers see it, and says which peers it accepts.
 type Identity struct {
 	Self uint16
-	// Key is that of the node, or KeyOfNetwork.
+	// Key is the node's key, or KeyOfNetwork.
 	Key ed25519.PrivateKey
-	// Twin: the other end may be this node itself, on another machine.
+	// Twin says that the other end may be this node itself, on another machine.
 	Twin bool
-	// Member says whether a key is that of a node of the network. Any goroutine calls it.
+	// Member says whether a key belongs to a node of the network. Any goroutine may call it.
 	Member func(id uint16, key ed25519.PublicKey) bool
 }
 
@@ -34,8 +34,8 @@ func KeyOfNetwork(secret []byte) ed25519.PrivateKey {
 
 var errStranger = errors.New("it has no key of this network")
 
-// certificate is that of a key; its name is the node's number. Its validity says nothing: clocks of ships are wrong now and then, and
-// the key is all that counts.
+// certificate is the certificate of a key; its name is the node's id. Its dates mean nothing: the clocks of ships are sometimes
+// wrong, and only the key counts.
 func (i *Identity) certificate() (tls.Certificate, error) {
 	c := x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: strconv.Itoa(int(i.Self))},
@@ -45,7 +45,7 @@ func (i *Identity) certificate() (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: i.Key}, err
 }
 
-// peer is the node whose certificate the other end of a connection has shown, which proved to have its key.
+// peer is the node whose certificate the other end of a connection has shown; the handshake has proved that it has the key.
 func (i *Identity) peer(s tls.ConnectionState) (uint16, ed25519.PublicKey, error) {
 	if len(s.PeerCertificates) != 1 {
 		return 0, nil, errStranger
@@ -59,7 +59,7 @@ func (i *Identity) peer(s tls.ConnectionState) (uint16, ed25519.PublicKey, error
 	return uint16(id), key, nil
 }
 
-// takes says whether a key is that of a node which may be the other end.
+// takes says whether a key belongs to a node that may be the other end.
 func (i *Identity) takes(id uint16, key ed25519.PublicKey) bool {
 	if id == i.Self {
 		return i.Twin && key.Equal(i.Key.Public())
@@ -67,8 +67,8 @@ func (i *Identity) takes(id uint16, key ed25519.PublicKey) bool {
 	return i.Member(id, key)
 }
 
-// Config is the configuration of an end of a connection that is no bearer, and Peer the node that the other end has proven to be.
-// want is the node that is called; 0: any.
+// Config is the TLS configuration of one end of a connection that is not a bearer's. Peer then returns the node that the other
+// end has proved to be. want is the node that is called; 0: any.
 func (i *Identity) Config(want uint16) (*tls.Config, error) {
 	own, err := i.certificate()
 	return i.config(own, want), err
@@ -80,12 +80,12 @@ func (i *Identity) Peer(s tls.ConnectionState) (uint16, error) {
 	return id, err
 }
 
-// config is that of both ends. want is the peer that is called; 0: any.
+// config is the TLS configuration of either end. want is the peer that is called; 0: any.
 func (i *Identity) config(own tls.Certificate, want uint16) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{own},
 		ClientAuth: tls.RequireAnyClientCert, SessionTicketsDisabled: true, DynamicRecordSizingDisabled: true,
-		CurvePreferences:   []tls.CurveID{tls.X25519}, // others cost 2 kB a connection, and what goes over it is sealed besides
+		CurvePreferences:   []tls.CurveID{tls.X25519}, // others cost 2 kB a connection, and the datagrams are sealed anyway
 		InsecureSkipVerify: true,                      // no authority signs these certificates: VerifyConnection decides
 		VerifyConnection: func(s tls.ConnectionState) error {
 			id, _, err := i.peer(s)

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// weighed counts what is written.
+// weighed counts the written octets.
 type weighed struct {
 	net.Conn
 	octets *atomic.Int64
@@ -21,7 +21,7 @@ func (w weighed) Write(b []byte) (int, error) {
 	return w.Conn.Write(b)
 }
 
-// A connection costs no more octets than docs/decisions/tls.md says, and a datagram 24 besides its own and TCP's.
+// A connection takes no more octets than docs/decisions/tls.md says, and a datagram 24 besides its own and TCP's.
 func TestWhatAConnectionCosts(t *testing.T) {
 	var octets atomic.Int64
 	here, there := net.Pipe()

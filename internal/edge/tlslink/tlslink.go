@@ -18,45 +18,45 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Config is what a bearer is made of.
+// Config is the configuration of a bearer.
 type Config struct {
 	Identity
 	Bearer  int
 	Name    string                    // of the bearer, for the log
 	Largest int                       // octets of a datagram
-	Stall   time.Duration             // octets that TCP has not acknowledged after this time end a connection
+	Stall   time.Duration             // if TCP has octets unacknowledged for so long, the connection is closed
 	Half    time.Duration             // longest time for a datagram that has begun; 0: a minute
 	Dial    map[uint16]netip.AddrPort // the peers that this node calls
-	Proxy   netip.AddrPort            // the proxy that is asked to CONNECT; invalid: none
-	Post    func(api.Datagram) bool   // as radio.Open has it
-	May     func() bool               // whether a datagram may go on the link now; nil: always. One that may not is dropped
-	Tell    func(api.Line)            // of a connection that is there, or is not any more; it may wait
+	Proxy   netip.AddrPort            // the proxy that gets the CONNECT request; invalid: none
+	Post    func(api.Datagram) bool   // as in radio.Open
+	May     func() bool               // whether a datagram may go on the link now; nil: always. A datagram that may not is dropped
+	Tell    func(api.Line)            // reports that a connection was made or closed; it may wait
 	Metrics *Metrics
 	Log     *slog.Logger
 }
 
 // Bounds.
 const (
-	greetTime = 10 * time.Second // for the handshake of TLS, and the welcome
+	greetTime = 10 * time.Second // for the TLS handshake and the welcome
 	maxQueue  = 256 << 10        // octets that wait for one connection
-	maxGreets = 32               // connections that have not shown their key yet, of all addresses
-	hostRate  = 0.5              // calls a second of one address, and how many at once
+	maxGreets = 32               // connections that have not shown their key yet, from all addresses
+	hostRate  = 0.5              // calls a second from one address, and how many at once
 	hostBurst = 10
-	allRate   = 20 // of all
+	allRate   = 20 // from all addresses
 	allBurst  = 100
-	maxHosts  = 4096             // of which the rate is kept
-	atOnce    = 10 * time.Second // calls of two nodes that cross each other are one
+	maxHosts  = 4096             // whose rates are kept
+	atOnce    = 10 * time.Second // two nodes that call each other within this time get one connection
 	logAgain  = time.Minute
-	lastWords = time.Second // of a gateway that stops
+	lastWords = time.Second // for the last datagrams of a gateway that stops
 )
 
-// Metrics count for all bearers over TLS.
+// Metrics are the counters of all bearers over TLS.
 type Metrics struct {
 	connections prometheus.Gauge
 	refused     *prometheus.CounterVec
 }
 
-// NewMetrics makes them; reg may be nil.
+// NewMetrics makes the counters; reg may be nil.
 func NewMetrics(reg prometheus.Registerer) *Metrics {
 	m := &Metrics{
 		connections: prometheus.NewGauge(prometheus.GaugeOpts{Name: "aldis_link_tls_connections", Help: "TLS connections with peers."}),
@@ -69,19 +69,19 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
-// Link is the connections of a bearer.
+// Link holds the connections of a bearer.
 type Link struct {
 	cfg  Config
 	own  tls.Certificate
 	life context.Context
 	end  context.CancelFunc
 	wait sync.WaitGroup
-	tell sync.Mutex // what is told of connections is in the order in which it came to be; before mu
+	tell sync.Mutex // keeps reports about connections in the order of events; locked before mu
 
 	mu       sync.Mutex
 	hushed   bool
 	listener net.Listener
-	changed  chan struct{} // closed when a connection came or went, or hushed is another
+	changed  chan struct{} // closed when a connection is made or closed, or hushed changes
 	byPeer   map[uint16]*conn
 	byAddr   map[netip.AddrPort]*conn
 	greeting map[net.Conn]bool
@@ -95,7 +95,7 @@ type Link struct {
 
 var noCancel = context.Background()
 
-// Open makes a bearer without connections, which makes none before Hush says that it may. listener is where peers call; nil: none does.
+// Open makes a bearer without connections; it makes none before Hush allows it. listener is where peers call; nil: no peer calls.
 func Open(cfg Config, listener net.Listener) (*Link, error) {
 	if cfg.Half == 0 {
 		cfg.Half = time.Minute
@@ -119,7 +119,7 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 	return l, nil
 }
 
-// accept takes calls until the listener is closed.
+// accept accepts calls until the listener is closed.
 func (l *Link) accept(ln net.Listener) {
 	defer l.wait.Done()
 	for {
@@ -140,7 +140,7 @@ func (l *Link) accept(ln net.Listener) {
 	}
 }
 
-// called lets a caller show its key, if it may.
+// called starts the handshake with a caller, if there is room for it.
 func (l *Link) called(c net.Conn) {
 	from, ok := addrOf(c.RemoteAddr())
 	reason := ""
@@ -179,7 +179,7 @@ func (l *Link) called(c net.Conn) {
 	}()
 }
 
-// greet has both ends show their keys, and welcomes a node that has called.
+// greet does the TLS handshake, in which both ends show their keys, and welcomes a node that has called.
 func (l *Link) greet(raw net.Conn, over *tls.Conn, at netip.AddrPort, called bool) (*conn, error) {
 	raw.SetDeadline(time.Now().Add(greetTime))
 	if err := over.HandshakeContext(l.life); err != nil {
@@ -199,7 +199,7 @@ func (l *Link) greet(raw net.Conn, over *tls.Conn, at netip.AddrPort, called boo
 	return n, err
 }
 
-// serve runs a connection until it ends.
+// serve runs a connection until it is closed.
 func (l *Link) serve(n *conn) {
 	if !l.enter(n) {
 		n.raw.Close()
@@ -222,8 +222,8 @@ func (l *Link) serve(n *conn) {
 	l.leave(n)
 }
 
-// enter makes a connection the one with its peer; false: it is not wanted. A later one takes the place of an earlier one, which may be
-// dead without anybody's notice. Of two that cross each other the one stays that the node with the lower number has made.
+// enter makes a connection the one with its peer; false: it is not wanted. A later connection replaces an earlier one, which may be
+// dead without having been noticed. If two nodes call each other at once, the connection made by the node with the lower id stays.
 func (l *Link) enter(n *conn) bool {
 	l.tell.Lock()
 	defer l.tell.Unlock()
@@ -247,7 +247,7 @@ func (l *Link) enter(n *conn) bool {
 	return true
 }
 
-// leave notes the end of a connection.
+// leave records that a connection was closed.
 func (l *Link) leave(n *conn) {
 	l.tell.Lock()
 	defer l.tell.Unlock()
@@ -263,7 +263,7 @@ func (l *Link) leave(n *conn) {
 	}
 }
 
-// forget takes a connection out. The caller holds mu.
+// forget removes a connection. The caller holds mu.
 func (l *Link) forget(n *conn) {
 	delete(l.byPeer, n.peer)
 	if l.byAddr[n.at] == n {
@@ -277,7 +277,8 @@ func (l *Link) news() {
 	l.changed = make(chan struct{})
 }
 
-// Send queues datagrams for the connections to their addresses, in order. A datagram without a connection, or without room there, is lost.
+// Send queues datagrams for the connections to their addresses, in order. A datagram without a connection, or without room in its queue,
+// is lost.
 func (l *Link) Send(datagrams []api.Datagram) {
 	for _, d := range datagrams {
 		l.mu.Lock()
@@ -292,10 +293,10 @@ func (l *Link) Send(datagrams []api.Datagram) {
 	}
 }
 
-// Gather does nothing: datagrams that have come over a connection are handed over at once.
+// Gather does nothing: datagrams from a connection are posted at once.
 func (l *Link) Gather(int) {}
 
-// Hush ends all connections, after what waits for them has gone, and makes none while it is on.
+// Hush, when on, closes all connections once their queues have been written, and prevents new ones.
 func (l *Link) Hush(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -314,7 +315,7 @@ func (l *Link) Hush(on bool) {
 	l.news()
 }
 
-// Recheck ends the connections whose keys are not those of members any more.
+// Recheck closes the connections whose keys no longer belong to members.
 func (l *Link) Recheck() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -333,7 +334,7 @@ func (l *Link) Stats() radio.Stats {
 	}
 }
 
-// Close ends it; nothing is posted or told after it returns. The loop has ended before, or takes what is told.
+// Close closes the bearer; it posts and reports nothing after it returns. The loop has stopped before, or still takes reports.
 func (l *Link) Close() error {
 	l.end()
 	l.mu.Lock()
@@ -353,7 +354,7 @@ func (l *Link) Close() error {
 	return nil
 }
 
-// refuse counts a connection that was refused or ended, and logs each reason now and then.
+// refuse counts a connection that was refused or closed, and logs each reason now and then.
 func (l *Link) refuse(reason, remote string, err error) {
 	l.cfg.Metrics.refused.WithLabelValues(reason).Inc()
 	if l.may(reason) {
@@ -361,14 +362,14 @@ func (l *Link) refuse(reason, remote string, err error) {
 	}
 }
 
-// may says whether the log is told of something now.
+// may says whether something may be logged now.
 func (l *Link) may(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.life.Err() == nil && l.told.May(time.Now(), what)
 }
 
-// addrOf is the far address of a connection, as gateways write it.
+// addrOf is the far address of a connection in the form that gateways use.
 func addrOf(a net.Addr) (netip.AddrPort, bool) {
 	t, ok := a.(*net.TCPAddr)
 	if !ok {

@@ -25,7 +25,7 @@ import (
 
 const patience = 20 * time.Second
 
-// end is a bearer and what it has handed over.
+// end is a bearer and the datagrams and lines that it has reported.
 type end struct {
 	*Link
 	reg *prometheus.Registry
@@ -90,7 +90,7 @@ func open(t *testing.T, self uint16, ln net.Listener, change func(*Config)) *end
 	return e
 }
 
-// line is what was told last; the zero value: nothing.
+// line is the last reported line; the zero value: none.
 func (e *end) line() (last api.Line, times int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,7 +111,7 @@ func (e *end) texts() (list []string) {
 	return list
 }
 
-// refused is how many connections were refused or ended for a reason.
+// refused is the number of connections that were refused or closed for a reason.
 func (e *end) refused(reason string) (n int) {
 	families, _ := e.reg.Gather()
 	for _, f := range families {
@@ -136,7 +136,7 @@ func until(t *testing.T, what string, ok func() bool) {
 	check.Until(check.Fatal(t), patience, what, ok)
 }
 
-// pair is two bearers, of which node 2 calls node 1.
+// pair is two bearers; node 2 calls node 1.
 func pair(t *testing.T, change func(*Config)) (a, b *end, at netip.AddrPort) {
 	t.Helper()
 	ln, at := listen(t)
@@ -157,14 +157,14 @@ func (e *end) say(data []byte) {
 	e.Send([]api.Datagram{{Addr: l.Addr, Data: data}})
 }
 
-// Datagrams go both ways, whole and in order; each end knows the other by its address; a lost connection is told at once, and there is
-// another one soon.
+// Datagrams go both ways, whole and in order; each end knows the other by its address. A lost connection is reported at once, and soon
+// replaced.
 func TestBothWays(t *testing.T) {
 	a, b, at := pair(t, nil)
 	la, _ := a.line()
 	lb, _ := b.line()
 	check.True(t, "who is there", la.Peer == 2 && lb.Peer == 1 && lb.Addr == at, la, lb)
-	for i := range 150 { // less than may wait for a connection
+	for i := range 150 { // fewer than may wait for a connection
 		b.say([]byte(fmt.Sprint("up ", i)))
 		a.say(bytes.Repeat([]byte{byte('a' + i%26)}, 1472))
 	}
@@ -185,7 +185,7 @@ func TestBothWays(t *testing.T) {
 	check.Equal(t, "datagrams without a connection", int(a.Stats().UnsentDatagrams), 2)
 }
 
-// A bearer that is silent has no connection and takes none.
+// A silent bearer has no connection and accepts none.
 func TestHush(t *testing.T) {
 	a, b, _ := pair(t, nil)
 	b.say([]byte("last words"))
@@ -216,7 +216,7 @@ func TestAMemberThatLeaves(t *testing.T) {
 	check.True(t, "and stays so", !a.up())
 }
 
-// Two nodes that call each other end with one connection.
+// Two nodes that call each other get one connection.
 func TestCallsThatCross(t *testing.T) {
 	lnA, atA := listen(t)
 	lnB, atB := listen(t)
@@ -231,7 +231,7 @@ func TestCallsThatCross(t *testing.T) {
 	})
 }
 
-// Through a proxy the peer is called by its own address.
+// Through a proxy, the peer is called at its own address.
 func TestThroughAProxy(t *testing.T) {
 	ln, at := listen(t)
 	a := open(t, 1, ln, nil)
@@ -261,7 +261,7 @@ func TestThroughAProxy(t *testing.T) {
 	until(t, "a refusal of the proxy is told", func() bool { return c.refused("call") > 0 })
 }
 
-// stranger shows a certificate of this key and number, and says what its other end does.
+// stranger shows a certificate with this key and number, and returns the other end's answer.
 func stranger(at netip.AddrPort, id uint16, key ed25519.PrivateKey) error {
 	i := Identity{Self: id, Key: key, Member: func(uint16, ed25519.PublicKey) bool { return true }}
 	own, err := i.certificate()
@@ -278,8 +278,8 @@ func stranger(at netip.AddrPort, id uint16, key ed25519.PrivateKey) error {
 	return err
 }
 
-// Strangers with TLS, with HTTP, and members under another's number get nothing, and are counted and told in one line. A flood of them
-// costs no memory, and a member gets through beside it.
+// Strangers with TLS or HTTP, and members under another's number, get nothing; they are counted, and logged in one line. A flood of
+// them takes no memory, and a member still gets through.
 func TestStrangers(t *testing.T) {
 	ln, at := listen(t)
 	a := open(t, 1, ln, nil)
@@ -316,7 +316,7 @@ func TestStrangers(t *testing.T) {
 	until(t, "a member gets through", a.up)
 }
 
-// A member may be hostile too: half a datagram, one that is too long, one of no octets. Each ends its connection alone.
+// A member may be hostile too: half a datagram, one that is too long, one of no octets. Each closes only its own connection.
 func TestBrokenDatagrams(t *testing.T) {
 	ln, at := listen(t)
 	a := open(t, 1, ln, func(c *Config) { c.Half = 50 * time.Millisecond })
@@ -338,7 +338,7 @@ func TestBrokenDatagrams(t *testing.T) {
 	check.Equal(t, "datagrams that were whole", len(a.texts()), 2)
 }
 
-// A peer that does not read holds no more than the bound, and loses its connection.
+// A peer that does not read keeps no more octets waiting than the bound, and loses its connection.
 func TestAPeerThatDoesNotRead(t *testing.T) {
 	ln, at := listen(t)
 	a := open(t, 1, ln, func(c *Config) { c.Stall = 200 * time.Millisecond })

@@ -1,13 +1,13 @@
-// Package due holds what state machines need to say when something is due, how often it may happen, and whether it has been
-// before. A zero time means never. It is pure.
+// Package due helps state machines to say when something is due, how often it may happen, and whether it has happened before. A
+// zero time means never. It is pure.
 //
-// Files: due.go the earlier and the later of two times, and a heap of deadlines; rate.go token buckets; seldom.go what may
-// happen once in a while; tally.go counts, and what is told once a minute; recent.go the last of many things.
+// Files: due.go the earlier and the later of two times, and a heap of deadlines; rate.go token buckets; seldom.go events that
+// may happen once in a while; tally.go counts, each reported at most once a minute; recent.go the last of many keys.
 package due
 
 import "time"
 
-// Earliest of two times; never is later than any.
+// Earliest is the earlier of two times; never is later than any.
 func Earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
@@ -15,7 +15,7 @@ func Earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// Latest of two times; any is later than never.
+// Latest is the later of two times; any is later than never.
 func Latest(a, b time.Time) time.Time {
 	if b.After(a) {
 		return b
@@ -23,17 +23,17 @@ func Latest(a, b time.Time) time.Time {
 	return a
 }
 
-// Reached tells whether it is now at or past it; never is not reached.
+// Reached says whether now is at or past a time; never is not reached.
 func Reached(now, at time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
-// Item is what a Heap orders.
+// Item is an element of a Heap.
 type Item[T any] interface {
 	Before(T) bool
-	Placed(int) // told where it stands in the heap, from 1; 0: no longer there. An item that needs no Set and Remove ignores it
+	Placed(int) // gets its place in the heap, from 1; 0: no longer there. An item that needs neither Set nor Remove ignores it
 }
 
-// Heap is a binary heap: its element 0 is before all others, which are in no order. The zero value is empty. It does what
-// container/heap does, step by step, without boxing what it holds.
+// Heap is a binary heap: its element 0 is before all others, which are in no order. The zero value is empty. It works like
+// container/heap, step by step, without boxing its elements.
 type Heap[T Item[T]] []T
 
 // Push adds an item.
@@ -42,14 +42,14 @@ func (h *Heap[T]) Push(x T) {
 	h.up(len(*h) - 1)
 }
 
-// Pop takes out the first.
+// Pop removes the first item, and returns it.
 func (h *Heap[T]) Pop() T {
 	x := (*h)[0]
 	h.Remove(1)
 	return x
 }
 
-// Set puts an item at its place where it is new there (place 0) or its order has changed.
+// Set adds an item (place 0), or moves it after its order has changed.
 func (h *Heap[T]) Set(x T, place int) {
 	if place == 0 {
 		h.Push(x)
@@ -58,7 +58,7 @@ func (h *Heap[T]) Set(x T, place int) {
 	}
 }
 
-// Remove takes out the item at a place; with 0 it does nothing.
+// Remove removes the item at a place; with 0 it does nothing.
 func (h *Heap[T]) Remove(place int) {
 	if place == 0 {
 		return
@@ -74,7 +74,7 @@ func (h *Heap[T]) Remove(place int) {
 	x.Placed(0)
 }
 
-// up moves element i towards the front while it is before what stands there.
+// up moves element i towards the front while it is before its parent.
 func (h *Heap[T]) up(i int) {
 	list, x := *h, (*h)[i]
 	for i > 0 && x.Before(list[(i-1)/2]) {
@@ -86,7 +86,7 @@ func (h *Heap[T]) up(i int) {
 	x.Placed(i + 1)
 }
 
-// down moves element i back while something is before it, and tells whether it moved.
+// down moves element i towards the back while a child is before it, and returns whether it moved.
 func (h *Heap[T]) down(i int) bool {
 	list, x, from := *h, (*h)[i], i
 	for {

@@ -42,13 +42,13 @@ func TestReached(t *testing.T) {
 	}
 }
 
-// timer has a serial to tell those of one time apart.
+// timer has a serial to distinguish timers of the same time.
 type timer struct{ at, serial, place int }
 
 func (t *timer) Before(o *timer) bool { return t.at < o.at }
 func (t *timer) Placed(n int)         { t.place = n }
 
-// model is the same heap by container/heap.
+// model is the same heap on container/heap.
 type model []*timer
 
 func (m model) Len() int           { return len(m) }
@@ -61,7 +61,7 @@ func (m *model) Pop() any {
 	return x
 }
 
-// Items at one time come out in the order that container/heap gives: recorded runs depend on it.
+// Items with the same time come out in the order of container/heap: recorded runs depend on it.
 func TestHeapIsThatOfTheLibrary(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	var h due.Heap[*timer]

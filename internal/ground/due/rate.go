@@ -2,13 +2,13 @@ package due
 
 import "time"
 
-// Bucket is a token bucket; the zero value is full when it is first asked. It is for one goroutine.
+// Bucket is a token bucket; the zero value is full at its first use. It is for one goroutine.
 type Bucket struct {
 	tokens float64
 	at     time.Time
 }
 
-// Allow takes a token if there is one, at rate tokens a second and at most burst together.
+// Allow takes a token if there is one. Tokens come at rate a second, and the bucket holds at most burst.
 func (k *Bucket) Allow(now time.Time, rate, burst float64) bool {
 	if k.at.IsZero() {
 		k.tokens = burst
@@ -23,17 +23,17 @@ func (k *Bucket) Allow(now time.Time, rate, burst float64) bool {
 	return true
 }
 
-// Idle is how long ago it was last asked.
+// Idle is the time since its last use.
 func (k *Bucket) Idle(now time.Time) time.Duration { return now.Sub(k.at) }
 
-// Each is a Bucket for each of many keys, of which it keeps Most at the same time. It is for one goroutine.
+// Each is a Bucket for each of many keys; it keeps at most Most at a time. It is for one goroutine.
 type Each[K comparable] struct {
-	Rate, Burst float64 // as Bucket.Allow has them
+	Rate, Burst float64 // as in Bucket.Allow
 	Most        int
 	buckets     map[K]*Bucket
 }
 
-// Of is the bucket of a key; nil: there are Most of others, and none of them is full again.
+// Of is the bucket of a key; nil: there are Most others, and none of them is full again.
 func (e *Each[K]) Of(now time.Time, key K) *Bucket {
 	b := e.buckets[key]
 	if b != nil {

@@ -45,7 +45,7 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// Keys beyond the bound have no bucket until another one is full again, and one that is kept is the same.
+// Keys beyond the bound have no bucket until another bucket is full again; a kept bucket stays the same.
 func TestEachIsBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	e := due.Each[int]{Rate: 2, Burst: 4, Most: 3}

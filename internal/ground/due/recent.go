@@ -1,6 +1,6 @@
 package due
 
-// Recent holds the last keys that were added, and forgets the oldest for new ones. It is for one goroutine.
+// Recent holds the keys that were added last, and forgets the oldest for new ones. It is for one goroutine.
 type Recent[K comparable] struct {
 	most   int
 	in     map[K]struct{}
@@ -8,12 +8,12 @@ type Recent[K comparable] struct {
 	oldest int
 }
 
-// NewRecent makes one of at most so many keys, one or more. It takes memory for those that it has.
+// NewRecent makes a Recent of at most so many keys, one or more. It takes memory only for the keys that it has.
 func NewRecent[K comparable](most int) *Recent[K] {
 	return &Recent[K]{most: most, in: map[K]struct{}{}}
 }
 
-// Add says whether a key was not there, and then has it.
+// Add adds a key, and returns false if it was there already.
 func (s *Recent[K]) Add(key K) bool {
 	if s.Has(key) {
 		return false
@@ -35,5 +35,5 @@ func (s *Recent[K]) Has(key K) bool {
 	return has
 }
 
-// Len is how many keys are there.
+// Len is the number of keys.
 func (s *Recent[K]) Len() int { return len(s.in) }

@@ -6,7 +6,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestRecent: a key is new once, and again when so many others have come after it.
+// TestRecent: a key is new once, and again after as many other keys as are kept.
 func TestRecent(t *testing.T) {
 	s := NewRecent[int](3)
 	for _, key := range []int{1, 2, 3} {

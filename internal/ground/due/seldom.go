@@ -7,13 +7,13 @@ import (
 
 // Seldom lets each of many keys through once in a while. It is for one goroutine.
 type Seldom[K comparable] struct {
-	Every time.Duration // the least time between two times that a key is let through
-	Most  int           // keys that are kept at the same time
+	Every time.Duration // the least time between two times that a key passes
+	Most  int           // the most keys that are kept at a time
 	last  map[K]time.Time
 }
 
-// May says whether a key is let through now: it was not within the last Every, and fewer than Most others were. now never goes
-// back.
+// May says whether a key passes now: it has not passed within the last Every, and fewer than Most other keys have. now must
+// never go back.
 func (s *Seldom[K]) May(now time.Time, key K) bool {
 	recent := func(at time.Time) bool { return now.Sub(at) < s.Every }
 	if at, has := s.last[key]; has && recent(at) {

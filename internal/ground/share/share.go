@@ -1,29 +1,30 @@
-// Package share divides the air among sources by octets: it says which has used least of it.
+// Package share divides airtime among sources by octets: it says which source has used the least of it.
 package share
 
-// AheadOctets is how much more than another a source may have used of the air while both wait: two datagrams or so. Within it
-// messages go in the order in which they came, so that nothing changes where nobody floods. docs/decisions/fairness.md.
+// AheadOctets is how many octets more than another a source may have used while both wait: about two datagrams. Within that
+// margin messages go in the order in which they came, so that nothing changes as long as nobody floods.
+// docs/decisions/fairness.md.
 const AheadOctets = 1 << 10
 
-// mostSources is the number of sources whose use a Rota remembers. Beyond that somebody invents names, and all are equal
-// again.
+// mostSources is the number of sources whose use a Rota remembers. If there are more, somebody invents names, and all sources
+// start equal again.
 const mostSources = 4096
 
-// Rota decides whose turn it is among sources whose messages are as urgent as each other: that of the source that has used least of
-// the air. The zero value is ready.
+// Rota decides whose turn it is among sources whose messages are equally urgent: the source that has used the least airtime. The
+// zero value is ready.
 type Rota struct {
-	air   map[string]uint64 // octets used, by source; for a source that is not here, see Used
-	clock uint64            // what the source that last went had used before
-	waits int               // sources that wait, in each queue
+	air   map[string]uint64 // octets used, by source; for a missing source, see Used
+	clock uint64            // octets that the source which sent last had used before
+	waits int               // waiting sources of all queues
 }
 
-// Used is how many octets of the air a source has used. A source that begins to wait starts near the others, so that nobody saves
-// up, and neither does a source in a queue that stands still.
+// Used is how many octets a source counts as having used. A source that begins to wait starts near the others, so that neither a
+// new source nor one in a blocked queue can save up.
 func (r *Rota) Used(source string) uint64 {
 	return max(r.air[source], r.clock-min(r.clock, AheadOctets))
 }
 
-// Begins notes that a source begins to wait in a queue. While nobody else does all are equal.
+// Begins records that a source begins to wait in a queue. If no other source waits, all start equal.
 func (r *Rota) Begins() {
 	if r.waits == 0 {
 		r.air, r.clock = nil, 0
@@ -31,10 +32,10 @@ func (r *Rota) Begins() {
 	r.waits++
 }
 
-// Ends notes that nothing more of a source waits in a queue.
+// Ends records that no message of a source waits in a queue any more.
 func (r *Rota) Ends() { r.waits-- }
 
-// Went notes that so many octets of a source went on the air.
+// Went records that so many octets of a source were transmitted.
 func (r *Rota) Went(source string, octets int) {
 	before := r.Used(source)
 	if r.air == nil || len(r.air) >= mostSources {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Whose turn it is follows from the air used while several wait: nobody saves up by waiting or by being away, and when
-// nobody waits all are equal again.
+// Whose turn it is follows from the airtime used while several sources wait: nobody saves up by waiting or by being away, and
+// once nobody waits, all are equal again.
 func TestRota(t *testing.T) {
 	var r Rota
 	r.Begins()
@@ -16,7 +16,7 @@ func TestRota(t *testing.T) {
 	if got := r.Used("flood"); got != 50_000 {
 		t.Errorf("the one that sends alone has used %d octets, want 50000", got)
 	}
-	r.Begins() // another one waits
+	r.Begins() // another source waits
 	lead := r.Used("flood") - r.Used("other")
 	if lead < AheadOctets || lead > AheadOctets+500 {
 		t.Errorf("who begins to wait is %d octets behind, want about %d", lead, AheadOctets)
@@ -34,7 +34,7 @@ func TestRota(t *testing.T) {
 	if d := turns["other"] - turns["flood"]; d < 0 || d > AheadOctets+600 { // its lead, and a message of each
 		t.Errorf("of the air the one has had %d and the other %d octets", turns["other"], turns["flood"])
 	}
-	r.Ends() // the other is away for long
+	r.Ends() // the other source is away for long
 	for range 100 {
 		r.Went("flood", 500)
 	}

@@ -11,13 +11,13 @@ import (
 	"time"
 )
 
-// Forms are examples of all that is read, for help and for errors.
+// Forms are examples of all accepted forms, for help and for errors.
 const Forms = "10:32, yesterday 10:32, 2026-11-25 10:32, 2026-11-25T10:32:00Z (RFC 3339), 251032ZNOV26, 251032Z (date-time groups), or a duration: 2h"
 
-// Past reads a time that lies back: of those that the text may mean, the latest that is not after now.
+// Past reads a past time: of the times that the text may mean, the latest that is not after now.
 func Past(text string, now time.Time) (time.Time, error) { return read(text, now, -1) }
 
-// Ahead reads a time that is to come: of those that the text may mean, the first after now.
+// Ahead reads a future time: of the times that the text may mean, the first after now.
 func Ahead(text string, now time.Time) (time.Time, error) {
 	at, err := read(text, now, 1)
 	if err == nil && !at.After(now) {
@@ -26,14 +26,14 @@ func Ahead(text string, now time.Time) (time.Time, error) {
 	return at, err
 }
 
-// meant is what a text may mean, near now: k counts periods of what is not written, days, months or years. most is how many it can
-// take until there is such a date; 0: nothing is missing.
+// meant is the times near now that a text may mean: k counts the omitted days, months or years. most is how many of them may pass
+// until such a date exists; 0: nothing is omitted.
 type meant struct {
 	at   func(k int) (time.Time, bool)
 	most int
 }
 
-// read finds the time on that side of now; one that is written whole is on either.
+// read finds the time on the wanted side of now; a time without omissions may be on either side.
 func read(typed string, now time.Time, side int) (time.Time, error) {
 	now = now.UTC()
 	text := strings.TrimSpace(strings.ToUpper(typed))
@@ -64,7 +64,7 @@ func read(typed string, now time.Time, side int) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%.40q is no time: write %s", typed, Forms)
 }
 
-// Whole reads a time of which nothing is missing, so that it says the same whenever it is read.
+// Whole reads a time without omissions, which means the same whenever it is read.
 func Whole(text string) (time.Time, bool) {
 	text = strings.TrimSpace(strings.ToUpper(text))
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05", "2006-01-02T15:04"} {
@@ -93,10 +93,11 @@ func clock(text string, now time.Time) (meant, bool) {
 	return meant{}, false
 }
 
-// zones are the letters of the zones, from twelve hours behind UTC to twelve before. J, of the observer, is none of them.
+// zones are the letters of the time zones, from twelve hours behind UTC to twelve ahead. J, the observer's own zone, is not
+// among them.
 const zones = "YXWVUTSRQPONZABCDEFGHIKLM"
 
-// group reads a date-time group: day, hour and minute, the letter of a zone, month, year. The last three may be missing, but not both
+// group reads a date-time group: day, hour and minute, the letter of a zone, month, year. The last three may be omitted, but not both
 // letter and month.
 func group(text string, now time.Time) (meant, bool) {
 	text = strings.ReplaceAll(text, " ", "")
@@ -120,7 +121,7 @@ func group(text string, now time.Time) (meant, bool) {
 	if dated && year < 100 {
 		year += 2000
 	}
-	near, most := now.In(zone), 8 // the 29th of February
+	near, most := now.In(zone), 8 // 8 years, for the 29th of February
 	if dated {
 		most = 0
 	}

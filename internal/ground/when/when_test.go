@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A part that is not written is found from now, on the side on which the time lies.
+// An omitted part is inferred from the present time, and from whether the time is past or future.
 func TestTimesAsPeopleWriteThem(t *testing.T) {
 	now := time.Date(2026, 11, 25, 10, 40, 30, 0, time.UTC)
 	for _, tt := range []struct{ text, past, ahead string }{
@@ -53,7 +53,7 @@ func TestTimesAsPeopleWriteThem(t *testing.T) {
 	}
 }
 
-// A text that is no time is refused with the forms.
+// A text that is no time is refused, and the error lists the forms.
 func TestNoTimes(t *testing.T) {
 	now := time.Date(2026, 11, 25, 10, 40, 30, 0, time.UTC)
 	for _, text := range []string{"", "10", "soon", "-2h", "0s", "24:00", "10:60", "251032", "25103Z", "251032J", "252460ZNOV26", "322200Z", "001200Z",

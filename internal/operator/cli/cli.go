@@ -1,5 +1,5 @@
-// Package cli is what the commands of both programs share, and what they are called: one list, one help, one manual. `gateway` hands
-// the commands of the laboratory to gateway-lab.
+// Package cli is the common part of the commands of both programs, and their names: one list, one help, one manual. `gateway` passes
+// the commands of the laboratory on to gateway-lab.
 //
 // # Files
 //
@@ -8,9 +8,9 @@
 //   - files.go: files that several commands read
 //   - manual.go: `manual`: man pages and completions
 //   - plain.go: text for a terminal
-//   - program.go: which command is called, and what each says of itself
-//   - second.go: where the other program is, and how it takes over
-//   - terminal.go: what is typed, and whether anybody can
+//   - program.go: dispatch to a command, and each command's description
+//   - second.go: where the other program is, and how it replaces this process
+//   - terminal.go: typed input, and whether somebody can type
 //   - version.go: `version`: the release and its commit
 package cli
 
@@ -33,11 +33,11 @@ const (
 	ExitUsage   = 2
 )
 
-// DefaultConfig is where the configuration is when nobody says otherwise.
+// DefaultConfig is the path of the configuration if no flag names another.
 const DefaultConfig = "/etc/aldis/gateway.toml"
 
-// Parse reads flags that stand before, between and behind the other arguments, of which there may be most. It
-// returns these, and an exit code when the command is over. A description on stdout gets the flags instead.
+// Parse reads flags before, between and behind the other arguments, of which there may be most. It returns these arguments, and
+// an exit code if the command is done. If stdout is a description, it gets the flags instead.
 func Parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stderr io.Writer) (rest []string, code int, done bool) {
 	fs.SetOutput(io.Discard)
 	if d, ok := stdout.(*description); ok {
@@ -67,7 +67,7 @@ func Parse(fs *flag.FlagSet, args []string, most int, about string, stdout, stde
 	}
 }
 
-// help prints what a command is and takes.
+// help prints what a command does, and its flags.
 func help(fs *flag.FlagSet, about string, w io.Writer) {
 	fmt.Fprint(w, about)
 	some := false
@@ -80,7 +80,7 @@ func help(fs *flag.FlagSet, about string, w io.Writer) {
 	}
 }
 
-// meantFlag suggests the flag that was meant when err says that there is none of a name.
+// meantFlag suggests the flag that was meant if err says that a flag does not exist.
 func meantFlag(fs *flag.FlagSet, err error) string {
 	_, name, unknown := strings.Cut(err.Error(), "flag provided but not defined: -")
 	if !unknown {

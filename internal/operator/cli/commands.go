@@ -6,15 +6,15 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// Command is what a command does with its arguments. It returns the exit code.
+// Command runs a command with its arguments, and returns the exit code.
 type Command func(args []string, stdout, stderr io.Writer) int
 
-// entry is a command of the list. Help, man pages and completions are made of it and of what it says to -h.
+// entry is a command of the list. Help, man pages and completions are made from it and from the command's answer to -h.
 type entry struct {
-	name    string   // one inside of another has two words
+	name    string   // a subcommand has two words
 	summary string   // a phrase
-	words   []string // what may stand behind the name
-	files   bool     // file names may
+	words   []string // words that may follow the name
+	files   bool     // file names may follow
 	lab     bool     // the second program has it
 }
 

@@ -44,7 +44,7 @@ func ReadFile(file string) ([]byte, error) {
 	return text, err
 }
 
-// CorpusFlag is the corpus that a command is told to code by; nil where it is told none.
+// CorpusFlag reads the corpus that a flag names; nil: the flag names none.
 func CorpusFlag(file string) (*compact.NetworkCorpus, error) {
 	if file == "" {
 		return nil, nil
@@ -56,7 +56,7 @@ func CorpusFlag(file string) (*compact.NetworkCorpus, error) {
 	return f.Learn(), nil
 }
 
-// Mistakes prints what is wrong with a configuration, a line each.
+// Mistakes prints the mistakes of a configuration, a line each.
 func Mistakes(stderr io.Writer, err error) int {
 	text := err.Error()
 	fmt.Fprintln(stderr, text)

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/operator/control/glance"
 )
 
-// Printable is a text of which parts were chosen by others, fit for a terminal: what is not shown (glance.Shown) becomes U+FFFD.
-// Ends of lines and tabs stay.
+// Printable makes a text safe for a terminal, though others have chosen parts of it: characters that are not visible
+// (glance.Shown) become U+FFFD. Line ends and tabs stay.
 func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !glance.Shown(r) && r != '\n' && r != '\t' {
@@ -20,17 +20,16 @@ func Printable(s string) string {
 	}, s)
 }
 
-// plainText is a writer for people: what goes through it is printable. Names are chosen by peers, and errors may have anything in
-// them.
+// plainText is a writer for people: its output is printable. Peers choose their names, and errors may contain anything.
 type plainText struct {
 	io.Writer
 	rest []byte // the beginning of a character
 }
 
-// NewPlain is a writer whose text is fit for a terminal before w has it.
+// NewPlain returns a writer that makes text safe for a terminal before w gets it.
 func NewPlain(w io.Writer) *plainText { return &plainText{Writer: w} }
 
-// Write writes what is whole of b and of the rest before it.
+// Write writes the whole characters of the kept rest and of b, and keeps the rest.
 func (p *plainText) Write(b []byte) (int, error) {
 	text := append(p.rest, b...)
 	end := len(text)

@@ -11,7 +11,7 @@ import (
 // evil is a name that clears the screen, sets colours with one octet of C1, and turns the direction of writing.
 const evil = "a\x1b[2J\u009b31m\u202eb\x7f\r"
 
-// harmless expects that a text has nothing that a terminal takes for an order.
+// harmless checks that a text has no control characters that a terminal obeys.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -22,7 +22,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// What comes octet by octet is as harmless as what comes at once.
+// Text that is written octet by octet becomes as harmless as text written at once.
 func TestPlainOctets(t *testing.T) {
 	var b bytes.Buffer
 	p := NewPlain(&b)

@@ -19,14 +19,14 @@ import (
 // Program is one of the two programs.
 type Program struct {
 	Name     string                                                   // "gateway", or LabName
-	Commands map[string]Command                                       // what it does itself
-	Inner    func(command string) (about string, flags *flag.FlagSet) // the same of commands with two words that do not say it to -h; nil: there are none
+	Commands map[string]Command                                       // commands that it runs itself
+	Inner    func(command string) (about string, flags *flag.FlagSet) // description and flags of subcommands that do not answer -h with them; nil: there are none
 }
 
 // lab says whether p is the second program.
 func (p Program) lab() bool { return p.Name == LabName }
 
-// Dispatch calls the command that args name, and returns the exit code. What the other program does is handed to it.
+// Dispatch runs the command that args name, and returns the exit code. Commands of the other program are passed on to it.
 func (p Program) Dispatch(args []string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, p.listed().Help())
@@ -62,14 +62,14 @@ func (p Program) Dispatch(args []string, stdout, stderr io.Writer) int {
 	return c(rest, stdout, stderr)
 }
 
-// renamed are commands of earlier versions, by their names of today.
+// renamed are the present names of commands of earlier versions.
 var renamed = map[string]string{"survey": "probe"}
 
-// tells are the commands that print names and texts which others have chosen.
+// tells are the commands that print names and texts that others have chosen.
 var tells = map[string]bool{"adverts": true, "bill": true, "check": true, "doctor": true, "drain": true, "journal": true, "message": true, "messages": true,
 	"peer": true, "reload": true, "restore": true, "silence": true, "status": true}
 
-// find is the command of this name, nil when there is none.
+// find is the command of this name; nil: there is none.
 func (p Program) find(name string) Command {
 	switch {
 	case p.Commands[name] != nil:
@@ -84,7 +84,7 @@ func (p Program) find(name string) Command {
 	return nil
 }
 
-// entries are the commands that p has or hands on, in the order of the list.
+// entries are the commands that p runs or passes on, in the order of the list.
 func (p Program) entries() (list []entry) {
 	for _, g := range groups() {
 		for _, e := range g.entries {
@@ -96,7 +96,7 @@ func (p Program) entries() (list []entry) {
 	return list
 }
 
-// names are the commands by themselves.
+// names are the commands that are not subcommands.
 func (p Program) names() (names []string) {
 	for _, e := range p.entries() {
 		if !strings.Contains(e.name, " ") {
@@ -106,17 +106,17 @@ func (p Program) names() (names []string) {
 	return names
 }
 
-// description is given to a command instead of standard output, and is told what the command takes.
+// description is passed to a command in place of standard output, to collect its flags.
 type description struct {
 	bytes.Buffer // the help of a command without flags
 	about        string
 	flags        *flag.FlagSet
 }
 
-// choices are values of flags that have names.
+// choices are the values of flags whose values are names.
 var choices = map[string][]string{"profile": profile.Names()}
 
-// describe asks a command of p what it takes.
+// describe asks a command of p for its description.
 func (p Program) describe(e entry) manual.Command {
 	var d description
 	if p.Inner != nil {
@@ -132,7 +132,7 @@ func (p Program) describe(e entry) manual.Command {
 	return c
 }
 
-// describing is the command by which one program asks the other what its commands say of themselves.
+// describing is the command by which one program asks the other for the descriptions of its commands.
 const describing = "describe-commands"
 
 // describeAll answers describing.
@@ -147,7 +147,7 @@ func (p Program) describeAll(stdout, stderr io.Writer) int {
 	return ExitGood
 }
 
-// labDescriptions are what the commands of the second program say of themselves; none where it is not installed.
+// labDescriptions are the descriptions of the second program's commands; none if it is not installed.
 func labDescriptions() (list map[string]manual.Command, err error) {
 	path, err := Lab()
 	if err != nil {
@@ -163,12 +163,12 @@ func labDescriptions() (list map[string]manual.Command, err error) {
 	return list, nil
 }
 
-// listed is the list of commands as the help shows it.
+// listed is the list of commands as help shows it.
 func (p Program) listed() manual.Program {
 	return p.programOf(func(e entry) manual.Command { return manual.Command{Name: e.name, Summary: e.summary} })
 }
 
-// Described is the list of commands with all that each says of itself.
+// Described is the list of commands with each command's full description.
 func (p Program) Described() (manual.Program, error) {
 	lab, err := labDescriptions()
 	return p.programOf(func(e entry) manual.Command {

@@ -9,13 +9,13 @@ import (
 	"syscall"
 )
 
-// LabName is what the second program is called. It has what stays ashore: analyses, traces, replays, field trials.
+// LabName is the name of the second program. It has the commands that stay ashore: analyses, traces, replays, field trials.
 const LabName = "gateway-lab"
 
-// ErrNoLab says that the second program is not on this machine, and what brings it.
+// ErrNoLab says that the second program is not on this machine, and which package has it.
 var ErrNoLab = errors.New("this needs the program gateway-lab, which is not installed: install the package aldis-gateway-lab")
 
-// Beside finds a program of this name in the directory of the one that runs, or on the PATH.
+// Beside finds a program of this name in the directory of the running program, or on the PATH.
 func Beside(name string) (path string, err error) {
 	if self, err := os.Executable(); err == nil {
 		if path, err := exec.LookPath(filepath.Join(filepath.Dir(self), name)); err == nil {
@@ -34,8 +34,8 @@ func Lab() (path string, err error) {
 	return path, nil
 }
 
-// RunLab has the second program take the place of this process and run a command. It returns, with an exit code, only when
-// that cannot be done.
+// RunLab replaces this process with the second program, which runs a command. It returns, with an exit code, only if that is
+// impossible.
 func RunLab(name string, args []string, stderr io.Writer) int {
 	path, err := Lab()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// IsTerminal says whether somebody sits at the other end of w.
+// IsTerminal says whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	if !ok {
@@ -21,13 +21,13 @@ func IsTerminal(w io.Writer) bool {
 	return err == nil
 }
 
-// MostPassphrase is the most octets of one.
+// MostPassphrase is the most octets of a passphrase.
 const MostPassphrase = 1024
 
-// ErrNoPassphrase says that there was none where it should be.
+// ErrNoPassphrase says that a passphrase is empty.
 var ErrNoPassphrase = errors.New("the passphrase is empty")
 
-// FirstLine is the passphrase in the first line of what is read.
+// FirstLine reads a passphrase: the first line of in.
 func FirstLine(in *bufio.Reader) ([]byte, error) {
 	line, err := in.ReadSlice('\n')
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -40,7 +40,7 @@ func FirstLine(in *bufio.Reader) ([]byte, error) {
 	return bytes.Clone(line), nil
 }
 
-// Typed reads a line of standard input. On a terminal it asks first, and the terminal does not show what is typed.
+// Typed reads a line of standard input. On a terminal it prompts first, and the typed text is not shown.
 func Typed(in *bufio.Reader, stdin *os.File, prompt io.Writer, question string) ([]byte, error) {
 	if IsTerminal(stdin) {
 		defer quiet(stdin)()
@@ -50,7 +50,7 @@ func Typed(in *bufio.Reader, stdin *os.File, prompt io.Writer, question string) 
 	return FirstLine(in)
 }
 
-// quiet has a terminal not show what is typed, until what it returns is called.
+// quiet makes a terminal not show typed text, until the returned function is called.
 func quiet(f *os.File) func() {
 	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"runtime/debug"
 )
 
-// Version is the release that this source becomes. CHANGELOG.md names it first; nothing else spells it.
+// Version is the release that this source becomes. CHANGELOG.md names it first; it is written nowhere else.
 const Version = "0.2.0"
 
 // commit is set by the Makefile.
@@ -29,7 +29,7 @@ func (p Program) version(args []string, stdout, stderr io.Writer) int {
 	return ExitGood
 }
 
-// VersionText is the version with the commit of the build when that is known.
+// VersionText is the version, with the commit of the build if that is known.
 func VersionText() string {
 	c := commit
 	if info, ok := debug.ReadBuildInfo(); ok && c == "" {

@@ -98,7 +98,7 @@ func isAdvert(kind string) bool {
 	return false
 }
 
-// adverts asks for the cache and prints it as it comes.
+// adverts requests the rows of the cache and prints them as they come.
 func adverts(ctx context.Context, at netip.AddrPort, q url.Values, p *advertPrinter) error {
 	req, err := http.NewRequestWithContext(ctx, "GET", "http://"+dialable(at).String()+"/adverts?"+q.Encode(), nil)
 	if err != nil {

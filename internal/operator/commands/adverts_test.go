@@ -48,7 +48,7 @@ func TestAdvertPrinter(t *testing.T) {
 	}
 }
 
-// A gateway that stops answering in the middle, and an operator who has seen enough.
+// The gateway stops answering in the middle, or the operator has seen enough.
 func TestAdvertsCutShort(t *testing.T) {
 	row := `{"origin":"local","group":"jxta-NetGroup","type":"pipe","id":"uuid-04","octets":3,"lifetime_s":1,"sites":[]}` + "\n"
 	for _, tt := range []struct{ name, answer, says string }{

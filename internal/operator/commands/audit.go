@@ -103,7 +103,7 @@ func showAudit(stdout io.Writer, dir string, secret atrest.Secret, since time.Ti
 	})
 }
 
-// auditText is a line for people. What others said is quoted: it may hold what a terminal obeys.
+// auditText is a line for people. Text from others is quoted: it may contain control characters that a terminal obeys.
 func auditText(l audit.Line) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %-13s", l.Time.Format(time.DateTime+"Z"), l.Kind)

@@ -45,7 +45,7 @@ sent is lost. docs/decisions/put-back.md says what the far gateways do.
 Exit: 0 it is in place, 1 refused and nothing was changed, 2 wrong usage.
 `
 
-// backedUp is what backup and restore say as JSON.
+// backedUp is the JSON output of backup and restore.
 type backedUp struct {
 	File        string `json:"file,omitempty"`
 	Dir         string `json:"data_dir,omitempty"`
@@ -113,7 +113,7 @@ func backupCommand(args []string, stdout, stderr io.Writer) int {
 
 func plainJournal(err error) error { return errors.New(strings.TrimPrefix(err.Error(), "journal: ")) }
 
-// journalCopy asks the running gateway for a copy of its journal, or makes one where none runs.
+// journalCopy gets a copy of the journal from the running gateway, or makes one if none runs.
 func journalCopy(file string) (from io.ReadCloser, runs bool, err error) {
 	desk, err := DeskOf(file, "")
 	if err != nil {
@@ -146,13 +146,13 @@ func journalCopy(file string) (from io.ReadCloser, runs bool, err error) {
 	return cancelled{resp.Body, cancel}, true, nil
 }
 
-// cancelled ends a request with its answer.
+// cancelled is the body of an answer; closing it also cancels the request.
 type cancelled struct {
 	io.ReadCloser
 	cancel context.CancelFunc
 }
 
-// Close closes the answer and ends the request.
+// Close closes the body and cancels the request.
 func (c cancelled) Close() error {
 	defer c.cancel()
 	return c.ReadCloser.Close()
@@ -175,7 +175,7 @@ func writeBackup(path string, from io.Reader) (rep *journal.Report, err error) {
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return nil, err
 	}
-	if d, derr := os.Open(filepath.Dir(path)); derr == nil { // the name, too
+	if d, derr := os.Open(filepath.Dir(path)); derr == nil { // the name must be durable too
 		err = d.Sync()
 		d.Close()
 	}
@@ -229,7 +229,7 @@ func restoreCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// giveTo gives what root has written in a directory to the directory's owner; false: that is root.
+// giveTo changes the owner of files that root has written in a directory to the directory's owner; false: that is root.
 func giveTo(dir string) bool {
 	info, err := os.Stat(dir)
 	if err != nil || os.Geteuid() != 0 {

@@ -67,7 +67,7 @@ func billCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// printBills is a month on all bearers, or on the one of this name.
+// printBills prints a month of all bearers, or of the one with this name.
 func printBills(out io.Writer, b control.Bill, link string, month time.Time, price float64) error {
 	list, printed, names := append([]control.Bill{b}, b.Others...), 0, []string{}
 	for _, b := range list {
@@ -99,7 +99,7 @@ func printBills(out io.Writer, b control.Bill, link string, month time.Time, pri
 	return nil
 }
 
-// printBill is a month in the terms of its tariff, with what it costs where a price is known.
+// printBill prints a month in the units of its tariff, with its price if that is known.
 func printBill(out io.Writer, b control.Bill, m api.BillMonth, month time.Time, price float64) {
 	terms := map[string]string{"minutes": "minutes", "none": "nothing"}[b.Tariff]
 	switch {
@@ -144,7 +144,7 @@ func printBill(out io.Writer, b control.Bill, m api.BillMonth, month time.Time, 
 	w.Flush()
 }
 
-// billed is the amount in the terms of the tariff: minutes, units, or millions of octets.
+// billed is the amount in the units of the tariff: minutes, units, or millions of octets.
 func billed(b control.Bill, r api.BillRow) float64 {
 	switch {
 	case b.Tariff == "none":

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// The cost of a month goes by the unit of the tariff: octets, begun units or minutes.
+// The price of a month depends on the unit of the tariff: octets, begun units or minutes.
 func TestCostOfAMonth(t *testing.T) {
 	r := api.BillRow{SentOctets: 1_500_000, ReceivedOctets: 500_000, SentUnits: 300, ReceivedUnits: 100, Minutes: 90}
 	m := api.BillMonth{Month: "2026-11", Total: r, Sites: []api.BillSite{{Site: "hq", BillRow: r}, {BillRow: api.BillRow{SentOctets: 7}}}}
@@ -29,7 +29,7 @@ func TestCostOfAMonth(t *testing.T) {
 	}
 }
 
-// Of several links each has its bill, by its own tariff, and one may be asked for.
+// If there are several links, each has its bill by its own tariff, and one may be selected.
 func TestBillOfSeveralLinks(t *testing.T) {
 	at := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
 	month := func(octets uint64) []api.BillMonth {

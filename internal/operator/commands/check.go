@@ -146,7 +146,7 @@ func summary(out io.Writer, c *config.Config) {
 	w.Flush()
 }
 
-// reachedAt says where a peer is.
+// reachedAt says at which address a peer is reached.
 func reachedAt(p config.Peer) string {
 	text := "address learned from its first datagram"
 	if p.Address.IsValid() {
@@ -158,7 +158,7 @@ func reachedAt(p config.Peer) string {
 	return text
 }
 
-// price is what a bearer costs, as the gateway reckons.
+// price is the price of a bearer, as the gateway computes with it.
 func price(l config.Link) string {
 	text := fmt.Sprint(gateway.PriceOf(l.Price, &l.Profile))
 	if l.Price == 0 && !l.Profile.Free() {
@@ -170,7 +170,7 @@ func price(l config.Link) string {
 	return text
 }
 
-// orders says who may give them, and where.
+// orders says who may give orders, and where.
 func orders(c *config.Config) string {
 	text := "over " + c.Control.Socket + ", from root and the gateway's own user"
 	if c.Control.Group != "" {
@@ -215,7 +215,7 @@ func keepalive(c *config.Config) string {
 	return c.Link.Keepalive.String()
 }
 
-// over is what the datagrams of a bearer go over, and where.
+// over says what carries the datagrams of a bearer, and at which address.
 func over(l config.Link) string {
 	switch {
 	case !l.TLS:

@@ -4,7 +4,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// Commands are what operators do with a gateway and its files, by their names.
+// Commands are the commands with which operators work on a gateway and its files, by name.
 var Commands = map[string]cli.Command{
 	"adverts":  advertsCommand,
 	"audit":    auditCommand,

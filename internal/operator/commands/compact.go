@@ -36,7 +36,7 @@ With -o the file's coding is written to CODED, with its length and 8 octets of i
 that CODED is damaged or of another version of the model. On the link the seal says so, and no octet is spent on it.
 `
 
-// Compacted is what became of one file.
+// Compacted is the result for one file.
 type Compacted struct {
 	File        string         `json:"file"`
 	Octets      int            `json:"octets"`
@@ -133,7 +133,7 @@ func compactCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// codeFile writes a file's coding, or the file that a coding stands for.
+// codeFile writes the coded form of a file, or with expand the file that a coded form stands for.
 func codeFile(file, out string, expand bool, stdout io.Writer) error {
 	b, err := cli.ReadFile(file)
 	if err != nil {
@@ -160,7 +160,7 @@ func codeFile(file, out string, expand bool, stdout io.Writer) error {
 	return os.WriteFile(out, b, 0o644)
 }
 
-// compactText codes one text and makes sure that it comes back.
+// compactText codes one text and makes sure that decoding returns it.
 func compactText(coder *compact.Coder, text []byte, history *compact.History, number uint64) (c Compacted, err error) {
 	for _, s := range coder.Stages(text) {
 		if s.Octets >= 0 {

@@ -18,14 +18,14 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// corporaOrder is what was asked of corpus send, list, save, accept and forget.
+// corporaOrder holds the arguments of corpus send, list, save, accept and forget.
 type corporaOrder struct {
 	config, token, out string
 	to                 []string
 	asJSON             bool
 }
 
-// send has the gateway send the file of a corpus, or without one that of its configuration.
+// send makes the gateway send the file of a corpus, or without one the corpus of its configuration.
 func (o *corporaOrder) send(files []string, stdout io.Writer) error {
 	if len(o.to) == 0 {
 		return errors.New("name the sites: --to SITE, or --to all")
@@ -71,7 +71,7 @@ func (o *corporaOrder) send(files []string, stdout io.Writer) error {
 	return err
 }
 
-// list shows what other sites have sent.
+// list shows the corpora that other sites have sent.
 func (o *corporaOrder) list(stdout io.Writer) error {
 	d, err := DeskOf(o.config, o.token)
 	if err != nil {
@@ -118,7 +118,7 @@ func (o *corporaOrder) list(stdout io.Writer) error {
 	return w.Flush()
 }
 
-// save writes the file of a corpus that another site has sent, which show and compact can look at.
+// save writes to a file, for show and compact, a corpus that another site has sent.
 func (o *corporaOrder) save(name string, stdout io.Writer) error {
 	if o.out == "" {
 		return errors.New("it needs -o FILE")
@@ -142,7 +142,7 @@ func (o *corporaOrder) save(name string, stdout io.Writer) error {
 	return err
 }
 
-// decide orders accept or forget.
+// decide gives the order accept or forget.
 func (o *corporaOrder) decide(what, name string, stdout io.Writer) error {
 	d, err := DeskOf(o.config, o.token)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// shownCorpus is a corpus as show tells of it.
+// shownCorpus is a corpus in the output of show.
 type shownCorpus struct {
 	Name     string         `json:"corpus"`
 	Messages int            `json:"messages"`
@@ -21,7 +21,7 @@ type shownCorpus struct {
 	Text     []string       `json:"text,omitempty"`
 }
 
-// showCorpus says what is in the file of a corpus.
+// showCorpus prints the contents of a corpus file.
 func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
 	if len(paths) != 1 {
 		return errors.New("name the file")

@@ -19,16 +19,16 @@ import (
 	"aldis/internal/edge/keyfile"
 )
 
-// desk is where a running gateway answers.
+// desk is the address at which a running gateway answers.
 type desk struct {
 	url   string                                                               // without the path
-	at    string                                                               // for messages
-	hint  string                                                               // what may be wrong when nobody answers
+	at    string                                                               // the address in messages
+	hint  string                                                               // likely reason if nobody answers
 	token string                                                               // "": none
 	dial  func(ctx context.Context, network, address string) (net.Conn, error) // nil: TCP
 }
 
-// deskAt is the desk at http.listen. A gateway that listens everywhere is asked on loopback.
+// deskAt is the desk at http.listen. A gateway that listens at every address is asked on loopback.
 func deskAt(at netip.AddrPort) desk {
 	at = dialable(at)
 	return desk{url: "http://" + at.String(), at: at.String(), hint: "it does not run, or runs with another http.listen"}
@@ -53,7 +53,7 @@ func DeskOf(file, tokenFile string) (desk, error) {
 		}}, err
 }
 
-// do sends a request there.
+// do sends a request to the gateway.
 func (d desk) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, method, d.url+path, bytes.NewReader(body))
 	if err != nil {
@@ -67,7 +67,7 @@ func (d desk) do(ctx context.Context, method, path string, body []byte) (*http.R
 	return client.Do(req)
 }
 
-// TalkOf is talk with an answer that is read into what, too.
+// TalkOf is talk that also decodes the answer into what.
 func (d desk) TalkOf(what any, method, path string, body []byte) ([]byte, error) {
 	answer, err := d.talk(method, path, body)
 	if err == nil {
@@ -76,7 +76,7 @@ func (d desk) TalkOf(what any, method, path string, body []byte) ([]byte, error)
 	return answer, err
 }
 
-// talk asks the gateway there.
+// talk sends a request to the gateway, and returns its answer.
 func (d desk) talk(method, path string, body []byte) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()

@@ -8,7 +8,8 @@ import (
 	"aldis/internal/edge/keyfile"
 )
 
-// destroyKeys wipes everything with which somebody could read or imitate a gateway. It goes on whatever fails, and tells all of it.
+// destroyKeys wipes everything with which somebody could read or imitate a gateway. It goes on after failures, and reports all of
+// them.
 func destroyKeys(o *keysOrder) error {
 	if !o.yes {
 		return errors.New("nothing was destroyed: say --yes to destroy all keys and messages of this gateway for good")

@@ -57,7 +57,7 @@ func doctorCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// examine looks at all that the configuration in a file names.
+// examine examines everything that the configuration in a file names.
 func examine(file string, now time.Time) (e Examined) {
 	run, trouble := runningOf(file)
 	cfg, err := config.Load(file)
@@ -82,11 +82,11 @@ func examine(file string, now time.Time) (e Examined) {
 	return e
 }
 
-// runningOf asks the gateway of a configuration what it says of itself; nil: none runs, or trouble says why nobody knows.
+// runningOf asks the gateway of a configuration for its report; nil: none runs, or trouble says why the command cannot know.
 func runningOf(file string) (run *doctor.Running, trouble *doctor.Finding) {
 	path, err := config.ControlSocket(file)
 	if err != nil {
-		return nil, nil // the configuration's mistakes say it
+		return nil, nil // the configuration's mistakes are reported elsewhere
 	}
 	run, err = doctor.Find(path)
 	switch {
@@ -123,7 +123,7 @@ func runningOf(file string) (run *doctor.Running, trouble *doctor.Finding) {
 	return run, nil
 }
 
-// printFindings prints a line for each, and the way out below those that have one.
+// printFindings prints a line for each finding, and below it the remedy if there is one.
 func printFindings(out io.Writer, e Examined) {
 	words := map[doctor.Grade]string{doctor.OK: "ok      ", doctor.Warning: "WARNING ", doctor.Fault: "FAULT   "}
 	for _, f := range e.Findings {

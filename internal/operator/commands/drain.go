@@ -92,7 +92,7 @@ type drainTask struct {
 	state          *api.DrainStatus
 }
 
-// handOver has another machine of the site lead.
+// handOver makes another machine of the site lead.
 func (d *drainTask) handOver(address string, stop bool) int {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -138,10 +138,10 @@ func (d *drainTask) order(on bool) (err error) {
 	return err
 }
 
-// drainLook is between two looks at what is left.
+// drainLook is the time between two looks at the messages that are left.
 const drainLook = 200 * time.Millisecond
 
-// wait looks until nothing is left that has to go out.
+// wait waits until no message is left that has to go out.
 func (d *drainTask) wait(most time.Duration) error {
 	interrupted := make(chan os.Signal, 1)
 	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
@@ -176,7 +176,7 @@ func (d *drainTask) wait(most time.Duration) error {
 	}
 }
 
-// left says what is left to do.
+// left says which messages are left.
 func (d *drainTask) left() string {
 	if d.state == nil {
 		return ""
@@ -194,7 +194,7 @@ func (d *drainTask) left() string {
 	return fmt.Sprintf("messages that wait: %d (%s)", d.state.Messages, strings.Join(sites, ", "))
 }
 
-// stop stops the systemd unit of the gateway, or else its keeper, or else the process itself.
+// stop stops the systemd unit of the gateway, or if there is none its keeper, or if there is none the process itself.
 func (d *drainTask) stop() error {
 	path, err := config.ControlSocket(d.file)
 	if err != nil {
@@ -232,7 +232,7 @@ func (d *drainTask) stop() error {
 	return nil
 }
 
-// unitOf is the name of the systemd service that a process belongs to, without its ending; "": it belongs to none.
+// unitOf is the systemd service that a process belongs to, without the suffix; "": it belongs to none.
 func unitOf(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
 	_, group, ok := strings.Cut(string(text), "0::")
@@ -243,7 +243,7 @@ func unitOf(pid int) string {
 	return unit
 }
 
-// keeperOf is the process of gateway run --keep-socket that started one; 0: none did.
+// keeperOf is the process of gateway run --keep-socket that started a gateway; 0: none did.
 func keeperOf(pid int) int {
 	parent := doctor.Parent(pid)
 	args, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", parent))

@@ -23,7 +23,7 @@ import (
 // maxExample is the size in octets of the largest document that is read as an example.
 const maxExample = 1 << 20
 
-// exampleIn is what a file has; nil: it is none, cannot be read, or is too large for an example.
+// exampleIn is the content of a file; nil: there is no such file, it cannot be read, or it is too large for an example.
 func exampleIn(name string) []byte {
 	info, err := os.Stat(name)
 	if err != nil || info.IsDir() || info.Size() > maxExample {
@@ -36,7 +36,7 @@ func exampleIn(name string) []byte {
 	return b
 }
 
-// verdict is what the rules say of an example in one direction.
+// verdict is the rules' decision about an example in one direction.
 type verdict struct {
 	Direction string `json:"direction"`
 	Site      string `json:"site,omitempty"` // where the rules ask for it
@@ -45,7 +45,7 @@ type verdict struct {
 	Line      int    `json:"line,omitempty"` // of the rule; absent: none fits
 	Rate      string `json:"rate,omitempty"`
 	Meaning   string `json:"meaning"`
-	// Passed are the earlier rules and the first condition of each that the example does not meet.
+	// Passed are the earlier rules, each with the first of its conditions that the example does not meet.
 	Passed []passed `json:"passed"`
 }
 
@@ -55,7 +55,7 @@ type passed struct {
 	Misses string `json:"misses"`
 }
 
-// ExampleReport is what the rules say of an example, as JSON.
+// ExampleReport is the rules' decision about an example, as JSON.
 type ExampleReport struct {
 	Type     string    `json:"type"`
 	Root     string    `json:"root,omitempty"`
@@ -67,11 +67,11 @@ type ExampleReport struct {
 	Verdicts []verdict `json:"verdicts"`
 	Mark     *marking  `json:"mark,omitempty"`  // of a message that is sent
 	Links    []routing `json:"links,omitempty"` // the link that a message takes to each site, where there are several
-	// Meet is what [[meet]] makes of a message for TAK devices.
+	// Meet says which messages [[meet]] makes of the example for TAK devices.
 	Meet []interop.Verdict `json:"meet,omitempty"`
 }
 
-// marking is what the [[message]] rules make of an example.
+// marking is the decision of the [[message]] rules about an example.
 type marking struct {
 	Label      string `json:"label,omitempty"`
 	Line       int    `json:"line,omitempty"` // absent: no rule fits
@@ -106,7 +106,7 @@ func markOf(cfg *config.Config, s site.Subject, e jxta.Element) *marking {
 	return m
 }
 
-// explain says which rule takes an example.
+// explain says which rule decides about an example.
 func explain(cfg *config.Config, text string, asJSON bool, stdout, stderr io.Writer) int {
 	if event := takExample(text); event != nil {
 		return explainEvent(cfg, event, asJSON, stdout, stderr)
@@ -176,7 +176,7 @@ func judge(cfg *config.Config, f *filter.Filter, s site.Subject) verdict {
 	return out
 }
 
-// meaning says what comes of a verdict, in words.
+// meaning says in words what a verdict leads to.
 func meaning(v filter.Verdict, s site.Subject, rate string) string {
 	out := s.Direction == site.Out
 	text := ""
@@ -209,7 +209,7 @@ func meaning(v filter.Verdict, s site.Subject, rate string) string {
 	return text + ", " + rate + "; what is beyond that waits"
 }
 
-// asked says whether things of a type stay home until somebody uses or asks for them.
+// asked says whether items of a type stay home until somebody uses or asks for them.
 func asked(kind string) bool {
 	switch kind {
 	case filter.Peer, filter.Listener, filter.Message, filter.Question:
@@ -270,7 +270,7 @@ func ruleText(label string, line int) string {
 	return fmt.Sprintf("rule %q (line %d)", label, line)
 }
 
-// example is a document in a file, or a list of what it would be: type=pipe,name=…,size=….
+// example is a document in a file, or a list of its properties: type=pipe,name=…,size=….
 func example(cfg *config.Config, text string, e *jxta.Element) (s site.Subject, err error) {
 	s.Scope = jxta.NetGroup
 	if !strings.Contains(text, "=") {

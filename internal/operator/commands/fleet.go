@@ -90,7 +90,7 @@ type branch struct {
 	depth int
 }
 
-// fleetTree lists gateways, each with those behind it below. Gateways that say that they stand in a circle come last.
+// fleetTree lists gateways, each followed by those that report through it. Gateways whose reports go in a circle come last.
 func fleetTree(rows []api.FleetRow) (list []branch) {
 	known := map[string]bool{}
 	for _, r := range rows {
@@ -121,7 +121,7 @@ func fleetTree(rows []api.FleetRow) (list []branch) {
 	return list
 }
 
-// waitingWords are counts, the most urgent precedence first.
+// waitingWords lists counts, the most urgent precedence first.
 func waitingWords(counts map[string]int) string {
 	var words []string
 	for _, p := range slices.Backward(site.Precedences) {

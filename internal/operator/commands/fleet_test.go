@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Each gateway stands below the one to which it gives its record, also where two say that they stand in a circle.
+// Each gateway is listed below the one to which it gives its record, even if the reports of two go in a circle.
 func TestFleetIsPrinted(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0).UTC()
 	at := func(id uint16, name, parent string) api.FleetRow {

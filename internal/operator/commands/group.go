@@ -97,7 +97,7 @@ func printGroups(out io.Writer, list control.GroupList) {
 	}
 }
 
-// printChannel says who hears whom on a channel.
+// printChannel prints which stations hear each other on a channel.
 func printChannel(out io.Writer, c api.ChannelStatus) {
 	var parts []string
 	for _, part := range c.Components {

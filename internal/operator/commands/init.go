@@ -36,7 +36,7 @@ const (
 	linkPort = 7142
 )
 
-// setup is what a first configuration needs to know.
+// setup is the data for a first configuration.
 type setup struct {
 	file, data, key string
 	newKey, ashore  bool
@@ -121,7 +121,7 @@ func withPort(text string, port uint16) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(addr, port), nil
 }
 
-// keyPath is where the network's key is: beside the configuration unless a flag says otherwise.
+// keyPath is the path of the network's key: beside the configuration unless a flag says otherwise.
 func (s *setup) keyPath() string {
 	if s.key != "" {
 		return s.key
@@ -129,7 +129,7 @@ func (s *setup) keyPath() string {
 	return filepath.Join(filepath.Dir(s.file), "net.key")
 }
 
-// missing names the flags whose answers are needed yet.
+// missing names the flags that are required and not given.
 func (s *setup) missing(given map[string]bool) (names []string) {
 	for _, need := range []string{"id", "name", "lan", "profile", "peer"} {
 		if !given[need] {
@@ -142,7 +142,7 @@ func (s *setup) missing(given map[string]bool) (names []string) {
 	return names
 }
 
-// ask asks for what is missing. An empty answer takes what stands in brackets.
+// ask asks for the missing values. An empty answer takes the default in brackets.
 func (s *setup) ask(in io.Reader, out io.Writer, missing []string) error {
 	lines := bufio.NewScanner(in)
 	question := func(text, standard string, take func(string) error) error {
@@ -245,7 +245,7 @@ func ownAddress() (own string) {
 	return own
 }
 
-// write makes the key if it has to, and the file; what check does not take is not left behind.
+// write makes the key if it must, and the file. If check refuses the file, write leaves nothing behind.
 func (s *setup) write() (err error) {
 	key := s.keyPath()
 	switch _, err := os.Stat(key); {
@@ -321,19 +321,19 @@ func (s *setup) text() (string, error) {
 	return "# Written by gateway init. docs/configure.md explains every key; after a change: gateway check, then gateway reload.\n" + c.Text(), nil
 }
 
-// next says what to do now, here and at each other side.
+// next says what to do next, here and at each other side.
 func (s *setup) next(out io.Writer) {
 	made := ""
 	if s.newKey {
 		made = ", and the network's new key " + s.keyPath()
 	}
 	lan, _ := withPort(s.lan, lanPort)
-	link, _ := profile.Load(s.profile, cli.ReadProfile) // write has read it
+	link, _ := profile.Load(s.profile, cli.ReadProfile) // write has loaded it already
 	fmt.Fprintf(out, "wrote %s%s\n\n", s.file, made)
 	fmt.Fprintf(out, "here:  gateway check -c %s\n       gateway doctor -c %s    (looks at this machine, before the start and after it)\n       gateway run -c %s       (or the service of the package)\n", s.file, s.file, s.file)
 	fmt.Fprintf(out, "       JXTA peers of this LAN take tcp://%s as their seed\n", lan)
 	for _, p := range s.peers {
-		if !s.newKey { // it came from a gateway that is set up
+		if !s.newKey { // it came from a gateway that is set up already
 			fmt.Fprintf(out, "\n%s:  its configuration needs a [[link.peer]] with id = %d and name = %q; where it has one, nothing is left to do there\n", p.Name, s.id, s.name)
 			continue
 		}
@@ -346,7 +346,7 @@ func (s *setup) next(out io.Writer) {
 	}
 }
 
-// seenFrom is this gateway's address as the other side needs it. A ship's is learned, because it may change.
+// seenFrom is this gateway's address for the other side's configuration. A ship's is learned, because it may change.
 func (s *setup) seenFrom() string {
 	if s.ashore {
 		return ",THIS-SIDE-ADDRESS"

@@ -10,7 +10,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestInitAsks: wrong answers are asked for again, an empty one takes the standard, and the end of the answers writes nothing.
+// TestInitAsks: wrong answers are asked for again, an empty one takes the default, and if the answers end too soon nothing is
+// written.
 func TestInitAsks(t *testing.T) {
 	dir := t.TempDir()
 	s := &setup{file: filepath.Join(dir, "gateway.toml"), data: dir, link: "0.0.0.0:7142"}

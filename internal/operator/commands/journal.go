@@ -49,7 +49,7 @@ Exit: 0 good (check: sound, or a start goes on without the records named), 1 dam
 type journalTask struct {
 	id             journal.Identity // zero: not known
 	dir            string
-	secret         atrest.Secret // of a sealed journal; nil: it is not known
+	secret         atrest.Secret // of a sealed journal; nil: not known
 	asJSON         bool
 	noLoose, force bool
 	stdout, stderr io.Writer
@@ -102,7 +102,7 @@ func journalCommand(args []string, stdout, stderr io.Writer) int {
 	return code
 }
 
-// progress says how far it is when that takes longer than two seconds.
+// progress reports the progress of work that takes longer than two seconds.
 func (t *journalTask) progress() journal.Progress {
 	next := time.Now().Add(2 * time.Second)
 	return func(read, size int64) {
@@ -122,11 +122,11 @@ type damagedRow struct {
 	Why    string `json:"why"`
 }
 
-// JournalReport is what check and stats say as JSON.
+// JournalReport is the JSON output of check and stats.
 type JournalReport struct {
 	Directory string        `json:"directory"`
 	Sound     bool          `json:"sound"`
-	Start     string        `json:"start"` // what a start does: "goes on", "sets records aside", "refuses"
+	Start     string        `json:"start"` // what a start would do: "goes on", "sets records aside", "refuses"
 	Refusal   string        `json:"refusal,omitempty"`
 	Problems  []string      `json:"problems"`
 	Sealed    bool          `json:"sealed"`
@@ -148,17 +148,17 @@ type JournalReport struct {
 	Buckets     []journal.BucketStat `json:"buckets"`
 }
 
-// laidOut is more than a store lays out ahead of what it uses: bbolt does 16 MiB.
+// laidOut is more than a store allocates ahead of its use: bbolt allocates 16 MiB.
 const laidOut = 32 << 20
 
-// What a start does with a journal.
+// What a start would do with a journal.
 const (
 	startGood   = "goes on"
 	startSpares = "sets records aside"
 	StartNot    = "refuses"
 )
 
-// read goes through the journal and says what a start would do.
+// read reads the journal and says what a start would do.
 func (t *journalTask) read() (r JournalReport, err error) {
 	var to []api.Record // the recipients of messages
 	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
@@ -198,7 +198,7 @@ func (t *journalTask) printJSON(v any) {
 	e.Encode(v)
 }
 
-// report reads the journal and, where JSON is asked for, prints all of it. code is the exit code of a command that only reads.
+// report reads the journal, and prints the report if JSON is wanted. code is the exit code of a command that only reads.
 func (t *journalTask) report() (r JournalReport, code int, err error) {
 	if r, err = t.read(); err != nil {
 		return r, cli.ExitRefused, err
@@ -291,7 +291,7 @@ func (t *journalTask) export() (int, error) {
 	return cli.ExitGood, nil
 }
 
-// repairReport is what repair says as JSON.
+// repairReport is the JSON output of repair.
 type repairReport struct {
 	Repaired bool     `json:"repaired"`
 	Problems []string `json:"problems"`
@@ -365,7 +365,7 @@ func (t *journalTask) repair() (int, error) {
 	return cli.ExitGood, nil
 }
 
-// ofFiles says that a journal is that of gateway pmul: its numbers are its own.
+// ofFiles says that a journal belongs to gateway pmul, which numbers its records itself.
 func ofFiles(ops []journal.Op) bool {
 	for _, op := range ops {
 		if !strings.HasPrefix(op.Bucket, "pmul-") {

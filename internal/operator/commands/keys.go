@@ -59,10 +59,10 @@ No file is ever overwritten, but a roster by add, remove and roll. TIME is as fo
 the nodes go on with the secret of the roster before. Without --passphrase-file the passphrase is asked on the terminal.
 `
 
-// keysOrder is what was asked of keys.
+// keysOrder holds the arguments of keys.
 type keysOrder struct {
 	revoke                                      string
-	name, file                                  string // as in "roster add", and on which file
+	name, file                                  string // the subcommand, such as "roster add", and the file that it works on
 	out, authority, passphrase, network, by, at string
 	config                                      string
 	dryRun, yes                                 bool
@@ -71,7 +71,7 @@ type keysOrder struct {
 	stdout, stderr                              io.Writer
 }
 
-// listFlag is a flag that may come again.
+// listFlag is a flag that may be given several times.
 type listFlag []string
 
 // String is the default in a flag's help: none.
@@ -80,7 +80,7 @@ func (l *listFlag) String() string { return "" }
 // Set adds a value.
 func (l *listFlag) Set(s string) error { *l = append(*l, s); return nil }
 
-// keysVerb is one of the things that keys does: whether it takes a file, or names; which flags it needs and which it may have.
+// keysVerb is a subcommand of keys: whether it takes a file or names, which flags it needs, and which others it may have.
 type keysVerb struct {
 	file, names bool
 	needs, also []string
@@ -137,7 +137,7 @@ func keysCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// verb finds what was asked for, and whether all that it needs is there, and nothing else.
+// verb finds the subcommand, and checks that it has everything that it needs, and nothing else.
 func (o *keysOrder) verb(rest []string, fs *flag.FlagSet) (keysVerb, error) {
 	for n := min(2, len(rest)); n > 0; n-- {
 		o.name = strings.Join(rest[:n], " ")
@@ -214,7 +214,7 @@ func newNodeKey(o *keysOrder) error {
 	return err
 }
 
-// print says which file it is about, and a public key with its fingerprint.
+// print says which file it is about, and prints a public key with its fingerprint.
 func (o *keysOrder) print(about, public string, key seal.PublicKey) {
 	fmt.Fprintf(o.stdout, about+"\npublic      %s\nfingerprint %s\n", cmp.Or(o.out, o.file), public, key.Fingerprint())
 }
@@ -247,7 +247,7 @@ func showAuthority(o *keysOrder) error {
 	return err
 }
 
-// showKey looks at what a file is.
+// showKey finds out what kind of key a file holds, and shows it.
 func showKey(o *keysOrder) error {
 	key, err := keyfile.LoadKey(o.file)
 	if err == nil {

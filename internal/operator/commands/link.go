@@ -60,7 +60,7 @@ func linkCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// speak says lines to the gateway, one after the other, and wants each taken.
+// speak sends lines to the gateway, one after the other; the gateway must accept each.
 func speak(path string, lines ...string) error {
 	conn, err := net.DialTimeout("unix", path, linkTime)
 	if err != nil {

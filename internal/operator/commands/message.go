@@ -139,7 +139,7 @@ func orderMessage(d desk, what, id, precedence string, asJSON bool, out io.Write
 	return nil
 }
 
-// orderClass gives an order about all messages of a precedence.
+// orderClass gives one order about all messages of a precedence.
 func orderClass(d desk, what, precedence string, asJSON bool, stdout, stderr io.Writer) int {
 	body, _ := json.Marshal(control.ClassOrder{Precedence: precedence})
 	var a control.ClassAnswer
@@ -201,7 +201,7 @@ func printMessage(out io.Writer, m api.MessageRow, now time.Time) {
 	w.Flush()
 }
 
-// text is a sentence of the gateway's on a terminal; what names in it may hold besides is escaped.
+// text is a sentence from the gateway for a terminal; control characters in names are escaped.
 func text(s string) string {
 	quoted := plain(s)
 	if strings.HasPrefix(quoted, `"`) && !strings.Contains(quoted, `\`) {

@@ -119,7 +119,8 @@ func printMessages(out io.Writer, list control.MessageList, now time.Time) {
 	}
 }
 
-// stateText is the state of a message in a word: that of all recipients where they agree, or else that of the recipient furthest back.
+// stateText is the state of a message in a word: that of all recipients if they agree, otherwise that of the recipient furthest
+// behind.
 func stateText(m api.MessageRow) string {
 	if len(m.Recipients) == 0 {
 		return m.State
@@ -143,7 +144,7 @@ func sitesText(m api.MessageRow) string {
 	return strings.Join(sites, ",")
 }
 
-// brief is the first text that is not empty, cut for a terminal. Of an id it keeps the end, which differs from id to id.
+// brief is the first text that is not empty, cut for a terminal. Of an id it keeps the end, because ids differ there.
 func brief(texts ...string) string {
 	for _, text := range texts {
 		if r := []rune(text); len(r) > 24 && (strings.HasPrefix(text, "uuid-") || strings.HasPrefix(text, "cbid-") || strings.HasPrefix(text, "jxta-")) {
@@ -157,7 +158,7 @@ func brief(texts ...string) string {
 	return "-"
 }
 
-// plain is a text from somebody else as a terminal may have it: not too long, with quotes and escapes where it holds what is not
+// plain makes a text from others safe for a terminal: not too long, and quoted with escapes if it has characters that are not
 // plain.
 func plain(text string) string {
 	text = glance.Cut(text)
@@ -167,7 +168,7 @@ func plain(text string) string {
 	return text
 }
 
-// clockText is a time of today without the date.
+// clockText is a time, without the date if it is today.
 func clockText(at, now time.Time) string {
 	at, now = at.UTC(), now.UTC()
 	switch {

@@ -13,7 +13,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// harmless expects that a text has nothing that a terminal takes for an order.
+// harmless checks that a text has no control characters that a terminal obeys.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -24,7 +24,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// A name of ten thousand characters takes a line that can be read, and one that hides is seen.
+// A name of ten thousand characters takes a readable line, and an invisible name is shown.
 func TestNamesAreCut(t *testing.T) {
 	long, hides := strings.Repeat("A", 10_000), "\u202egnp.exe\u3164"
 	for _, name := range []string{long, hides} {
@@ -44,7 +44,7 @@ func TestNamesAreCut(t *testing.T) {
 	}
 }
 
-// wants expects words in a text.
+// wants checks that a text has these words.
 func wants(t *testing.T, text string, words ...string) {
 	t.Helper()
 	for _, w := range words {

@@ -15,7 +15,7 @@ import (
 // leastPassphrase is the fewest octets of a passphrase.
 const leastPassphrase = 12
 
-// askPassphrase is the first line of a file, or what is typed on the terminal, twice for a new one.
+// askPassphrase reads a passphrase: the first line of a file, or typed on the terminal, twice if it is new.
 func askPassphrase(file string, fresh bool, stderr io.Writer) ([]byte, error) {
 	read := func(string) ([]byte, error) { return passphraseIn(file) }
 	if file == "" {

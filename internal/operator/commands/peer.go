@@ -59,7 +59,7 @@ func peerCommand(args []string, stdout, stderr io.Writer) int {
 	case *asJSON:
 		e := json.NewEncoder(stdout)
 		e.SetIndent("", "  ")
-		e.Encode(peers) // an error is the reader's going away
+		e.Encode(peers) // an error means that the reader has gone
 	case forget:
 		fmt.Fprintf(stdout, "peer %d %s is forgotten: what it sends counts again when it has answered\n", peers[0].ID, peers[0].Name)
 	default:
@@ -68,14 +68,14 @@ func peerCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// peersAt asks the gateway that answers there for its peers.
+// peersAt asks the gateway at a desk for its peers.
 func peersAt(d desk) ([]api.PeerStatus, error) {
 	var r control.Report
 	_, err := d.TalkOf(&r, "GET", "/status", nil)
 	return r.Peers, err
 }
 
-// forgetPeer has the gateway forget the one of its peers with this id or name, and returns what it knows of it then.
+// forgetPeer makes the gateway forget the peer with this id or name, and returns its status of that peer afterwards.
 func forgetPeer(d desk, peers []api.PeerStatus, who string, anyStart bool) ([]api.PeerStatus, error) {
 	p, err := peerCalled(peers, who)
 	if err != nil {

@@ -40,7 +40,7 @@ and compresses are taken over.
 Exit: 0 the link was measured, 1 it was not, 2 wrong usage.
 `
 
-// probed is what gateway probe was told.
+// probed holds the arguments of gateway probe.
 type probed struct {
 	who, file, link, token, profile, out, name string
 	budget                                     int
@@ -135,7 +135,7 @@ func peerCalled(peers []api.PeerStatus, who string) (api.PeerStatus, error) {
 	return api.PeerStatus{}, fmt.Errorf("has no peer with the id or name %q: gateway peer list", who)
 }
 
-// linkProbePrice says what a link probe costs, and whether somebody has to pay for it.
+// linkProbePrice says how many octets a link probe takes, and whether they cost money.
 func linkProbePrice(p profile.Profile, plan probe.Plan) (text string, dear bool) {
 	text = fmt.Sprintf("at most %d octets, both ways together, %.0f s of air", plan.Budget, plan.Air(p).Seconds())
 	switch cmp.Or(p.Tariff, profile.TariffOctets) {
@@ -147,7 +147,7 @@ func linkProbePrice(p profile.Profile, plan probe.Plan) (text string, dear bool)
 	return text + ", which the bill does not count", false
 }
 
-// linkProbeAt orders a link probe and waits until it is over.
+// linkProbeAt orders a link probe and waits until it is done.
 func linkProbeAt(d desk, order control.LinkProbeOrder) (got control.LinkProbe, err error) {
 	body, _ := json.Marshal(order)
 	if _, err = d.TalkOf(&got, "POST", "/probe", body); err != nil {
@@ -165,7 +165,7 @@ func linkProbeAt(d desk, order control.LinkProbeOrder) (got control.LinkProbe, e
 	return got, err
 }
 
-// linkProbeReport is what --json prints, and what gateway-lab is given to judge the link: gateway tune --probe reads it.
+// linkProbeReport is the output of --json, and gateway-lab's input to judge the link: gateway tune --probe reads it.
 type linkProbeReport struct {
 	LinkProbe api.LinkProbeStatus `json:"link_probe"`
 	Terminal  bool                `json:"terminal"` // the near end: what it sent went up
@@ -173,7 +173,7 @@ type linkProbeReport struct {
 	Packets   []probe.Packet      `json:"packets"`
 }
 
-// report prints what the datagrams tell of the link: by gateway-lab at this path, and without it as they are.
+// report prints what the datagrams show about the link: through gateway-lab at the path lab, or without it the plain figures.
 func (s probed) report(got control.LinkProbe, terminal bool, lab string, stdout io.Writer) error {
 	r := linkProbeReport{LinkProbe: got.LinkProbeStatus, Terminal: terminal, Packets: got.Packets}
 	told := []byte(linkProbeFigures(got.Packets) + "gateway-lab tells more of them: the rate, and what is by chance\n")
@@ -204,7 +204,7 @@ func (s probed) report(got control.LinkProbe, terminal bool, lab string, stdout 
 	return nil
 }
 
-// judged is what gateway-lab prints of a link probe. It writes the profile to a file.
+// judged is gateway-lab's judgement of a link probe. gateway-lab writes the profile to a file.
 func (s probed) judged(r linkProbeReport, lab string) ([]byte, error) {
 	in, err := json.Marshal(r)
 	if err != nil {
@@ -224,8 +224,8 @@ func (s probed) judged(r linkProbeReport, lab string) ([]byte, error) {
 	return out, err
 }
 
-// linkProbeFigures are those that need no judgement: datagrams of each direction, how many were lost, the largest that came, and how
-// long a datagram and its answer took.
+// linkProbeFigures are the figures that need no judgement: datagrams of each direction, how many were lost, the largest that came,
+// and how long a datagram and its answer took.
 func linkProbeFigures(list []probe.Packet) string {
 	type direction struct{ sent, lost, largest int }
 	var up, down direction

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// TestLinkProbePrice: an operator whose link is billed is told so before anything goes.
+// TestLinkProbePrice: an operator whose link is billed learns the price before anything is sent.
 func TestLinkProbePrice(t *testing.T) {
 	for name, want := range map[string]string{
 		"iridium-directip": "at most 5000 octets, both ways together, 6 s of air; the bill grows with octets",
@@ -46,7 +46,7 @@ func TestLinkProbeUsage(t *testing.T) {
 	}
 }
 
-// TestLinkProbeWithoutLab: the figures that need no judgement are printed; a profile is refused before anything is asked of a gateway.
+// TestLinkProbeWithoutLab: the figures that need no judgement are printed; a profile is refused before any request to a gateway.
 func TestLinkProbeWithoutLab(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	var out, said bytes.Buffer

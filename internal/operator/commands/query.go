@@ -12,14 +12,14 @@ import (
 	"aldis/internal/rules/query"
 )
 
-// Queried is what one file has at the place of a condition.
+// Queried holds the values that one file has at the place of a condition.
 type Queried struct {
 	File   string   `json:"file"`
 	Fits   bool     `json:"fits"`
 	Values []string `json:"values,omitempty"`
 }
 
-// mostValues are shown of a file.
+// mostValues bounds the values that are shown of a file.
 const mostValues = 100
 
 func queryFiles(condition string, files []string, asJSON bool, stdout, stderr io.Writer) int {

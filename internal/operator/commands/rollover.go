@@ -15,7 +15,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// rollOver gives a newer roster to the gateway that runs here.
+// rollOver gives a newer roster to the gateway that runs on this machine.
 func rollOver(o *keysOrder) error {
 	r, err := keyfile.LoadRoster(o.file)
 	if err != nil {
@@ -60,7 +60,7 @@ func rollOver(o *keysOrder) error {
 	return left(o.stdout, r, is.Peers, time.Now())
 }
 
-// left says what a roster means for each peer.
+// left says how a roster affects each peer.
 func left(out io.Writer, r *roster.Roster, peers []api.PeerStatus, now time.Time) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	behind := 0

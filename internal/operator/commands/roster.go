@@ -30,7 +30,7 @@ func newRoster(o *keysOrder) error {
 	return o.printRoster(o.out, r, nil)
 }
 
-// changeRoster is add, remove and roll.
+// changeRoster carries out add, remove and roll.
 func changeRoster(o *keysOrder) error {
 	old, err := keyfile.LoadRoster(o.file)
 	if err != nil {
@@ -62,7 +62,7 @@ func changeRoster(o *keysOrder) error {
 	return o.printRoster(o.file, r, old)
 }
 
-// nodesOf puts what --node says among nodes: a new one, or another name and key for one that is there.
+// nodesOf applies --node to nodes: it adds a node, or changes the name and key of one that is there.
 func nodesOf(nodes []roster.Node, given []string) ([]roster.Node, error) {
 	nodes = slices.Clone(nodes)
 	seen := map[uint16]bool{}
@@ -88,7 +88,7 @@ func nodesOf(nodes []roster.Node, given []string) ([]roster.Node, error) {
 		}
 		seen[n.ID] = true
 		if i := slices.IndexFunc(nodes, func(is roster.Node) bool { return is.ID == n.ID }); i >= 0 {
-			if len(f) == 3 { // it says nothing of that
+			if len(f) == 3 { // without a third field the bearers stay as they are
 				n.Relay, n.Ways = nodes[i].Relay, nodes[i].Ways
 			}
 			nodes[i] = n
@@ -130,7 +130,7 @@ func (o *keysOrder) issue(old *roster.Roster, nodes []roster.Node) (*roster.Rost
 	return roster.Issue(o.network, old, nodes, time.Now(), at, random, key)
 }
 
-// printRoster says what was made.
+// printRoster prints the changes in the new roster.
 func (o *keysOrder) printRoster(file string, r, old *roster.Roster) error {
 	fmt.Fprintf(o.stdout, "%s is roster %d of the network %s, %d nodes, %d octets on a link, digest %s\n", file, r.Serial, r.Network, len(r.Nodes), len(r.Append(nil)), r.Fingerprint())
 	c := r.ChangeFrom(old)

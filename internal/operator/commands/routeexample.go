@@ -15,12 +15,12 @@ import (
 	"aldis/internal/site"
 )
 
-// routing is which link an example takes to a site while all are up and idle.
+// routing says which link an example takes to a site while all links are up and idle.
 type routing struct {
 	Site   string `json:"site"`
 	Label  string `json:"label,omitempty"`
 	Line   int    `json:"line,omitempty"` // of the [[route]] rule; absent: none fits
-	Takes  string `json:"takes"`          // the link; "": none that the rules name reaches the site
+	Takes  string `json:"takes"`          // the link; "": no link that the rules name reaches the site
 	Why    string `json:"why"`
 	Beyond bool   `json:"beyond_day,omitempty"`
 	Ways   []way  `json:"ways"` // links that it may take, the cheapest first
@@ -29,13 +29,13 @@ type routing struct {
 // way is a link that an example may take.
 type way struct {
 	Link    string  `json:"link"`
-	Via     string  `json:"via,omitempty"` // the gateway that passes on, on the link "relay"
+	Via     string  `json:"via,omitempty"` // the gateway that passes messages on, for the link "relay"
 	Price   float64 `json:"price"`         // of 1,000 octets
 	Seconds float64 `json:"seconds"`       // on the idle link, without compression
 	PerDay  int64   `json:"octets_per_day,omitempty"`
 }
 
-// routesOf says which links a message takes, to each site or to the one that is asked for. m is what the [[message]] rules made of it.
+// routesOf says which link a message takes, to each site or only to s.Site. mark is the decision of the [[message]] rules.
 func routesOf(cfg *config.Config, s site.Subject, links []string, mark site.Mark, life time.Duration) (list []routing) {
 	if len(cfg.More) == 0 && !slices.ContainsFunc(cfg.Link.Peers, func(p config.Peer) bool { return p.Via != "" }) {
 		return nil
@@ -71,8 +71,8 @@ func routesOf(cfg *config.Config, s site.Subject, links []string, mark site.Mark
 	return list
 }
 
-// relayOf is the way to a peer over the first relay that passes on messages for it. It takes about twice as long as the way to that relay,
-// for nothing is known here of the links behind it.
+// relayOf is the way to a peer over the first relay that passes on messages to it. The estimate is twice the time to that relay, because
+// the links beyond it are not known here.
 func relayOf(cfg *config.Config, p config.Peer, octets int) (w way, is bool) {
 	hops := cfg.Link.Hops(p)
 	if len(hops) == 0 {
@@ -95,7 +95,7 @@ func relayOf(cfg *config.Config, p config.Peer, octets int) (w way, is bool) {
 	return w, is
 }
 
-// choose takes the cheapest way that is in time, or the fastest.
+// choose picks the cheapest way that is in time, otherwise the fastest.
 func (r *routing) choose(within time.Duration, soonest bool) {
 	if len(r.Ways) == 0 {
 		r.Why = "no link that the rules name reaches the site: it takes any"
@@ -115,7 +115,7 @@ func (r *routing) choose(within time.Duration, soonest bool) {
 	}
 }
 
-// takes is how long octets take on an idle link.
+// takes is the time that octets take on an idle link.
 func takes(p profile.Profile, shore bool, octets int) time.Duration {
 	d := p.Sending(shore)
 	datagrams := 1 + octets/max(1, p.Filled())

@@ -104,7 +104,7 @@ func printSilence(out io.Writer, s api.SilenceStatus, now time.Time) {
 	}
 	end := "until it is told otherwise (gateway silence off)"
 	left := time.Duration(s.LeftS * float64(time.Second)).Round(time.Second)
-	at, _ := time.Parse(time.RFC3339, s.Until) // zero: there is no end
+	at, _ := time.Parse(time.RFC3339, s.Until) // zero: no end is set
 	switch {
 	case s.Fixed:
 		end = "by the configuration (node.silent = true), which no order ends"

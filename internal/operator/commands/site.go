@@ -89,12 +89,13 @@ func siteCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// becomes says whether a machine has a part now.
+// becomes returns a check that a machine now has the wanted role.
 func becomes(want pair.Role) func(pair.Status) bool {
 	return func(s pair.Status) bool { return s.Role == want.String() }
 }
 
-// siteOrder gives an order and waits until done says that the machine has obeyed it. Its desk is another one then.
+// siteOrder gives an order, and waits until done says that the machine has obeyed it. The machine's desk may change meanwhile,
+// so it asks anew.
 func siteOrder(d desk, path string, body []byte, done func(pair.Status) bool) (is pair.Status, err error) {
 	if _, err = d.TalkOf(&is, "POST", path, body); err != nil && strings.Contains(err.Error(), "says:") {
 		return is, err
@@ -112,7 +113,7 @@ func siteOrder(d desk, path string, body []byte, done func(pair.Status) bool) (i
 	}
 }
 
-// printTwo says what a machine of two is, for people.
+// printTwo prints the state of a machine of two.
 func printTwo(out io.Writer, s pair.Status, now time.Time) {
 	since := now.Sub(s.Since).Round(time.Second)
 	fmt.Fprintf(out, "this machine is %s since %v, in epoch %d\n", s.Role, since, s.Epoch)
@@ -155,7 +156,7 @@ func printTwo(out io.Writer, s pair.Status, now time.Time) {
 	}
 }
 
-// printMembers says what a member of three and more knows of the site.
+// printMembers prints a member's view of a site of three or more.
 func printMembers(out io.Writer, s pair.Status, now time.Time) {
 	most := len(s.Members)/2 + 1
 	switch {
@@ -190,7 +191,7 @@ func printMembers(out io.Writer, s pair.Status, now time.Time) {
 	}
 }
 
-// siteWitness runs the third voter.
+// siteWitness runs the witness, the third voter.
 func siteWitness(file string, stderr io.Writer) int {
 	cfg, err := config.Load(file)
 	if err != nil {

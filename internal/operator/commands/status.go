@@ -58,7 +58,7 @@ func statusCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// StatusReport is what /status says, the JXTA adapter's part read as that adapter writes it.
+// StatusReport is the answer of /status, with the JXTA adapter's part decoded.
 type StatusReport struct {
 	control.Report
 	LAN jxtabridge.Status `json:"lan"`
@@ -67,7 +67,7 @@ type StatusReport struct {
 // ask fetches /status.
 func ask(at netip.AddrPort) ([]byte, error) { return deskAt(at).talk("GET", "/status", nil) }
 
-// dialable is the address at which to ask a gateway that listens at this one.
+// dialable is the address at which to reach a gateway that listens at this one.
 func dialable(at netip.AddrPort) netip.AddrPort {
 	if !at.Addr().IsUnspecified() {
 		return at
@@ -79,7 +79,7 @@ func dialable(at netip.AddrPort) netip.AddrPort {
 	return netip.AddrPortFrom(loopback, at.Port())
 }
 
-// printStatus is what gateway status says, for people.
+// printStatus prints the output of gateway status for people.
 func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	fmt.Fprintf(out, "node %d %q, version %s, up %s\n", r.ID, r.Name, r.Version, now.Sub(r.Started).Round(time.Second))
 	printKeys(out, r)
@@ -136,7 +136,7 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	printLosses(out, r)
 }
 
-// printMonth is what a bearer carried in this month, and what that is by its tariff.
+// printMonth prints a bearer's traffic of this month, and its bill by the tariff.
 func printMonth(out io.Writer, on string, m *api.BillMonth, bill *api.BillStatus) {
 	if m != nil {
 		fmt.Fprintf(out, "this month%s since %s: %d octets sent, %d received (gateway bill)\n", on, m.Since.UTC().Format(time.RFC3339), m.Total.SentOctets, m.Total.ReceivedOctets)
@@ -147,7 +147,7 @@ func printMonth(out io.Writer, on string, m *api.BillMonth, bill *api.BillStatus
 	}
 }
 
-// printSite tells of the peers of this site.
+// printSite prints the peers of this site.
 func printSite(out io.Writer, lan jxtabridge.Status, now time.Time) {
 	fmt.Fprintf(out, "this site: %d local peers, %d advertisements, %d open questions\n", len(lan.Peers), lan.Adverts, lan.Questions)
 	if lan.View != jxtabridge.Complete && lan.View != "" {
@@ -176,7 +176,7 @@ func printSite(out io.Writer, lan jxtabridge.Status, now time.Time) {
 	}
 }
 
-// printPeerTable is a line for each far gateway.
+// printPeerTable prints a line for each far gateway.
 func printPeerTable(out io.Writer, r StatusReport, now time.Time) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "PEER\tLINK\tHEARD\tADDRESS\tWAITING\tUNDER WAY\tNEWS\tDELIVERED\tRECEIVED\tITEMS THERE\tITEMS HERE")
@@ -196,7 +196,7 @@ func printPeerTable(out io.Writer, r StatusReport, now time.Time) {
 	w.Flush()
 }
 
-// printLosses tells of messages that did not arrive, or not yet, and of what rules and errors took.
+// printLosses prints messages that have not arrived, and those that rules and errors have dropped.
 func printLosses(out io.Writer, r StatusReport) {
 	for _, p := range r.Peers {
 		if p.Expired+p.Superseded+p.Cancelled > 0 {
@@ -223,7 +223,7 @@ func printLosses(out io.Writer, r StatusReport) {
 	}
 }
 
-// printHolds tells of standing orders.
+// printHolds prints the orders to hold a precedence.
 func printHolds(out io.Writer, holds []api.HoldStatus) {
 	for _, h := range holds {
 		fmt.Fprintf(out, "HELD: %s messages since %s, by %s; %d held now (gateway message release --precedence %s)\n",
@@ -231,7 +231,7 @@ func printHolds(out io.Writer, holds []api.HoldStatus) {
 	}
 }
 
-// share is how much of the billed units the octets have used.
+// share is the part of the billed units that the octets have used.
 func share(octets, units uint64, unit int) string {
 	if units == 0 {
 		return "0 %"
@@ -239,7 +239,7 @@ func share(octets, units uint64, unit int) string {
 	return fmt.Sprintf("%d %%", 100*octets/(units*uint64(unit)))
 }
 
-// printBearers is a table of the ways to each peer, where there are several. A star is beside the one that messages take.
+// printBearers prints a table of the ways to each peer if there are several. A star marks the way that messages take.
 func printBearers(out io.Writer, r StatusReport, now time.Time) {
 	if len(r.Bearers) == 0 {
 		return
@@ -270,7 +270,7 @@ func printBearers(out io.Writer, r StatusReport, now time.Time) {
 	}
 }
 
-// printDistances is a table of what messages take on each way, by what the traffic has shown.
+// printDistances prints a table of how long messages take on each way, according to the traffic.
 func printDistances(out io.Writer, r StatusReport) {
 	if len(r.Peers) == 0 {
 		return
@@ -297,7 +297,7 @@ func printDistances(out io.Writer, r StatusReport) {
 	w.Flush()
 }
 
-// printLedger is a table of IP octets: a row for each peer and direction, a column for each kind.
+// printLedger prints a table of IP octets: a row for each peer and direction, a column for each kind.
 func printLedger(out io.Writer, rows []api.LedgerRow) {
 	kinds := []string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "link_probe"}
 	type account struct{ peer, bearer, direction string }
@@ -325,7 +325,7 @@ func printLedger(out io.Writer, rows []api.LedgerRow) {
 	w.Flush()
 }
 
-// printKeys says what operators compare aloud.
+// printKeys prints the fingerprints that operators compare aloud.
 func printKeys(out io.Writer, r StatusReport) {
 	if r.Roster == nil {
 		fmt.Fprintf(out, "network key %s\n", r.Key)
@@ -342,7 +342,8 @@ func printKeys(out io.Writer, r StatusReport) {
 	}
 }
 
-// printCorpora says which peers code by which corpus of the network, and which corpora from other sites wait for a decision.
+// printCorpora prints which peers code with which corpus of the network, and which corpora from other sites wait for a
+// decision.
 func printCorpora(out io.Writer, r StatusReport) {
 	for _, c := range r.Corpora.Received {
 		if c.Name != r.Corpus && c.Name != r.Corpora.Accepted {
@@ -368,7 +369,7 @@ func printCorpora(out io.Writer, r StatusReport) {
 	}
 }
 
-// secretText says whether an attacker who takes the keys of both nodes later can read what goes to a peer now.
+// secretText says whether an attacker who later takes the keys of both nodes can read today's messages to a peer.
 func secretText(forward bool) string {
 	if forward {
 		return ", forward secret"

@@ -15,7 +15,7 @@ import (
 	"aldis/internal/site"
 )
 
-// meetSummary says what check tells of [[meet]].
+// meetSummary is the part of check's output about [[meet]].
 func meetSummary(c *config.Config) (lines []string) {
 	for i := range c.TAK.Meets {
 		r := &c.TAK.Meets[i]
@@ -47,7 +47,7 @@ func meetSummary(c *config.Config) (lines []string) {
 	return lines
 }
 
-// meetsOf is what the rules of [[meet]] make of an example message, of which the content is known.
+// meetsOf applies the rules of [[meet]] to an example message whose content is known.
 func meetsOf(c *config.Config, s site.Subject, e jxta.Element) []interop.Verdict {
 	if len(e.Data) == 0 {
 		return nil
@@ -59,7 +59,7 @@ func meetsOf(c *config.Config, s site.Subject, e jxta.Element) []interop.Verdict
 	return interop.ExplainElement(c.TAK.Meets, time.Now(), &m)
 }
 
-// printMeets says what comes of an example where adapters meet; those are the other adapter's clients.
+// printMeets prints which messages adapters make of an example where they meet; those names the other adapter's clients.
 func printMeets(out io.Writer, those string, list []interop.Verdict) {
 	for _, v := range list {
 		if v.Gives == "" {
@@ -70,7 +70,7 @@ func printMeets(out io.Writer, those string, list []interop.Verdict) {
 	}
 }
 
-// takSummary says what check tells of [tak].
+// takSummary is the part of check's output about [tak].
 func takSummary(c *config.Config) (lines []string) {
 	t := c.TAK
 	if t.Listen.IsValid() {
@@ -97,7 +97,7 @@ func takSummary(c *config.Config) (lines []string) {
 	return lines
 }
 
-// where is an address with what stands before it; "": there is none.
+// where is an address with a text before it; "": there is no address.
 func where(before string, at netip.AddrPort) string {
 	if !at.IsValid() {
 		return ""
@@ -105,7 +105,7 @@ func where(before string, at netip.AddrPort) string {
 	return before + at.String()
 }
 
-// handshake says how the gateway and the LAN's server know each other, if it is not as usual between servers.
+// handshake says how the gateway and the LAN's server identify each other, unless they do it in the usual way of servers.
 func handshake(x config.XMPP) string {
 	switch {
 	case !x.S2SZero:
@@ -116,7 +116,7 @@ func handshake(x config.XMPP) string {
 	return ", without handshake"
 }
 
-// xmppSummary says what check tells of [xmpp].
+// xmppSummary is the part of check's output about [xmpp].
 func xmppSummary(c *config.Config) (lines []string) {
 	if !c.XMPP.On() {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"aldis/internal/site"
 )
 
-// takVerdict is what [[tak.rule]] says of an event on its way to a site.
+// takVerdict is the decision of [[tak.rule]] about an event on its way to a site.
 type takVerdict struct {
 	Site       string   `json:"site,omitempty"` // where the rules ask for it
 	Action     string   `json:"action"`
@@ -37,7 +37,7 @@ type takReport struct {
 	Octets   int          `json:"octets"`
 	Coded    int          `json:"coded_octets"` // alone, without headers
 	Verdicts []takVerdict `json:"verdicts"`
-	// Meet is what [[meet]] makes of the event for JXTA peers.
+	// Meet says which messages [[meet]] makes of the event for JXTA peers.
 	Meet []interop.Verdict `json:"meet,omitempty"`
 }
 
@@ -50,7 +50,7 @@ func takExample(name string) []byte {
 	return b
 }
 
-// explainEvent says which of [[tak.rule]] takes an event, and what becomes of it.
+// explainEvent says which [[tak.rule]] decides about an event, and what happens to the event.
 func explainEvent(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.Writer) int {
 	if !cfg.TAK.On() {
 		fmt.Fprintln(stderr, "gateway check: --example: the file has a CoT event, and the configuration no [tak]")

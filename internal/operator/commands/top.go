@@ -55,7 +55,7 @@ func topCommand(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// get asks for a path and gives the body of a good answer.
+// get requests a path, and returns the body of a good answer.
 func (d desk) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	resp, err := d.do(ctx, "GET", path, nil)
 	if err != nil {
@@ -78,7 +78,7 @@ func (d desk) ask(ctx context.Context, path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(body, 16<<20))
 }
 
-// follow reads server-sent events, of which each is one line of data.
+// follow reads server-sent events; each is one line of data.
 func (d desk) follow(ctx context.Context, path string, tell func([]byte)) error {
 	body, err := d.get(ctx, path)
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// configured is the word that ends an order about a view.
+// configured, given in place of a view, cancels the order about it: the configuration decides again.
 const configured = "configured"
 
-// viewGroup gives the order of gateway group view: rest is group and view.
+// viewGroup carries out gateway group view: rest is group and view.
 func viewGroup(file, tokenFile string, asJSON bool, rest []string, order control.ViewOrder, stdout, stderr io.Writer) int {
 	if rest[0] != "all" {
 		id, err := config.ParseID(rest[0], jxta.KindGroup)
@@ -53,7 +53,7 @@ func viewGroup(file, tokenFile string, asJSON bool, rest []string, order control
 	return cli.ExitGood
 }
 
-// printViews lists the rules about views, the first that fits decides.
+// printViews lists the rules about views; the first that matches decides.
 func printViews(out io.Writer, list control.ViewList) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "GROUP\tSITE\tLINK\tDIRECTION\tVIEW\tFROM")

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// xmppVerdict is what [[xmpp.rule]] says of a stanza of a client.
+// xmppVerdict is the decision of [[xmpp.rule]] about a client's stanza.
 type xmppVerdict struct {
 	Kind       string   `json:"kind"`
 	Octets     int      `json:"octets"` // octets that go to custody
@@ -35,7 +35,7 @@ func xmppExample(name string) []byte {
 	return b
 }
 
-// explainStanza says which of [[xmpp.rule]] takes a stanza of a client, and what becomes of it.
+// explainStanza says which [[xmpp.rule]] decides about a client's stanza, and what happens to the stanza.
 func explainStanza(cfg *config.Config, b []byte, asJSON bool, stdout, stderr io.Writer) int {
 	if !cfg.XMPP.On() {
 		fmt.Fprintln(stderr, "gateway check: --example: the file has an XMPP stanza, and the configuration no [xmpp]")

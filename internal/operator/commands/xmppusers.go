@@ -101,7 +101,7 @@ func xmppUser(verb string, names []string, file, password string, stdout, stderr
 	return nil
 }
 
-// askPassword is the first line of a file, or what is typed twice.
+// askPassword reads a password: the first line of a file, or typed twice.
 func askPassword(file string, stderr io.Writer) ([]byte, error) {
 	if file != "" {
 		return passphraseIn(file)

@@ -14,14 +14,14 @@ import (
 	"aldis/internal/site"
 )
 
-// A question for the cache holds the loop up for one look at all keys, and then for a batch of rows at a time.
+// A request for the cache holds up the loop for one look at all keys, and then for one batch of rows at a time.
 const (
 	advertBatch = 200
-	// AdvertTotal is the header that says how many advertisements the cache had, in all.
+	// AdvertTotal is the header with the number of all advertisements in the cache.
 	AdvertTotal = "Aldis-Adverts"
 )
 
-// AdvertLine is one line of GET /adverts: a row, or the last one, which says why there are no more.
+// AdvertLine is one line of GET /adverts: a row, or the last line, which says why there are no more.
 type AdvertLine struct {
 	api.AdvertRow
 	Error string `json:"error,omitempty"`
@@ -61,7 +61,7 @@ func (s Source) adverts(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	told := 0
 	for batch := range slices.Chunk(keys, advertBatch) {
-		control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // of each batch, not of all; a deadline that cannot be set stays as it was
+		control.SetWriteDeadline(time.Now().Add(30 * time.Second)) // a deadline for each batch, not for all; if it cannot be set, the old one stays
 		var rows []api.AdvertRow
 		if err := ask(func(ctx context.Context) (err error) { rows, err = s.AdvertRows(ctx, batch); return err }); err != nil {
 			out.Encode(AdvertLine{Error: err.Error()})
@@ -77,7 +77,7 @@ func (s Source) adverts(w http.ResponseWriter, r *http.Request) {
 			}
 			told++
 			if out.Encode(AdvertLine{AdvertRow: row}) != nil {
-				return // nobody listens any more
+				return // the client has gone
 			}
 		}
 	}

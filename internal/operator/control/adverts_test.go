@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// cache serves a cache of n advertisements; after failAfter batches the loop does not answer.
+// cache serves a cache of n advertisements; after failAfter batches the loop no longer answers.
 func cache(t *testing.T, n, failAfter int) *httptest.Server {
 	largest, batches := 0, 0
 	s := httptest.NewServer(New(Source{

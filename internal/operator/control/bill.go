@@ -8,7 +8,7 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// Bill is what GET /bill says: of the gateway's first bearer, and of the others where there are several.
+// Bill is the answer of GET /bill: for the gateway's first bearer, and for the others if there are several.
 type Bill struct {
 	Link       string          `json:"link,omitempty"` // name of the bearer, where there are several
 	Profile    string          `json:"profile"`
@@ -19,7 +19,7 @@ type Bill struct {
 	Others     []Bill          `json:"others,omitempty"`      // the other bearers
 }
 
-// billOf is what a bearer bills by.
+// billOf is the tariff of a bearer.
 func billOf(profile string, link api.LinkStatus, units *api.BillStatus) Bill {
 	b := Bill{Profile: profile, Tariff: link.Tariff}
 	if units != nil {
@@ -34,7 +34,7 @@ func (s Source) bill(w http.ResponseWriter, r *http.Request) {
 	bills := []Bill{billOf(report.Profile, report.Link, report.Bill)}
 	for i, one := range report.Bearers {
 		if one.Link == nil {
-			continue // other gateways: what they pass on is on the bearers to them
+			continue // other gateways: messages that they pass on count on the bearers to them
 		}
 		b := billOf(one.Profile, *one.Link, one.Bill)
 		b.Link, b.Price = one.Name, one.Price

@@ -24,10 +24,10 @@ import (
 	"aldis/internal/site"
 )
 
-// hostileName is what somebody calls a peer, a site, a service.
+// hostileName is a hostile name of a peer, a site or a service.
 const hostileName = `<script>alert(1)</script><img src=x onerror=alert(2)>`
 
-// bridgeOf is a gateway as a page sees it, whose figures a test sets.
+// bridgeOf is a gateway as a page sees it; a test sets its figures.
 type bridgeOf struct {
 	mu      sync.Mutex
 	status  api.Status
@@ -46,7 +46,7 @@ func (b *bridgeOf) set(f func()) {
 	f()
 }
 
-// net64 is a status with sites of every state, the first of which is called as a hostile peer would be.
+// net64 is a status with sites of every state; the first has a hostile name.
 func net64(sites, messages int, now time.Time) api.Status {
 	s := api.Status{ID: 2, Name: "Ostwind", Profile: "iridium-directip", End: "terminal", Transport: "norm", NORM: api.NormStatus{Up: true}, Items: 41,
 		Link: api.LinkStatus{SendBps: 4800, ReceiveBps: 4800, SendLossPct: 1, ReceiveLossPct: 1, Tariff: "octets"}}
@@ -94,7 +94,7 @@ func net64(sites, messages int, now time.Time) api.Status {
 	return s
 }
 
-// fleet64 is what gateways of every state say of themselves to this one.
+// fleet64 is the records that gateways of every state have given to this one.
 func fleet64(s api.Status, now time.Time) *api.FleetStatus {
 	f := &api.FleetStatus{PeriodS: 300, Headquarters: true, Sum: api.FleetSum{Gateways: len(s.Peers) + 1, Waiting: map[string]int{"routine": 12}, Oldest: now.Add(-time.Hour).UTC(), Bearers: 12, Up: 7, Silent: 1}}
 	states := []string{"current", "current", "silent", "late", "gone", "unheard"}
@@ -133,7 +133,7 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 			defer b.mu.Unlock()
 			b.asked++
 			status := b.status
-			status.Peers = slices.Clone(status.Peers) // as gateway.Status has it: nothing is shared
+			status.Peers = slices.Clone(status.Peers) // as in gateway.Status: nothing is shared
 			return Snapshot{Gateway: status, Locals: slices.Clone(b.locals)}, b.err
 		},
 		Trouble: func() string { return "" }, Radio: func() radio.Stats { return radio.Stats{} }, NORM: func() norm.Stats { return norm.Stats{} },
@@ -154,7 +154,7 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 	return b
 }
 
-// open begins to answer for a source, with a past.
+// open starts to serve a source, with a history.
 func (b *bridgeOf) open(src Source) {
 	if b.Server != nil {
 		b.Close()
@@ -164,7 +164,7 @@ func (b *bridgeOf) open(src Source) {
 	b.Server = httptest.NewServer(b.desk)
 }
 
-// past gives the desk a history: a day in which the link was used more and less.
+// past gives the desk a history: a day in which the link was used more or less.
 func (b *bridgeOf) past(now time.Time) {
 	l := b.desk.live
 	l.history = glance.NewHistory(now.Add(-27 * time.Hour))
@@ -186,7 +186,7 @@ func (b *bridgeOf) past(now time.Time) {
 	}
 }
 
-// look is what must hold of every view, in every window and colour.
+// look checks rules that hold for every view, in every window and colour.
 const look = `(() => {
   const rgb = c => c.match(/[\d.]+/g).map(Number)
   const lum = c => { const [r,g,b] = rgb(c).map(v => { v /= 255; return v <= 0.04045 ? v/12.92 : Math.pow((v+0.055)/1.055, 2.4) }); return 0.2126*r+0.7152*g+0.0722*b }
@@ -222,7 +222,7 @@ type seen struct {
 	Lang, Text                        string
 }
 
-// axe has axe-core look at what is shown, where ALDIS_AXE names its axe.min.js (of npm pack axe-core). What look asks for holds
+// axe runs axe-core on the present view if ALDIS_AXE names its axe.min.js (of npm pack axe-core). The checks of look run
 // without it.
 func axe(t *testing.T, b *browser.Browser, name string) {
 	t.Helper()
@@ -243,7 +243,7 @@ func axe(t *testing.T, b *browser.Browser, name string) {
 	}
 }
 
-// view checks what is shown now, and takes its picture.
+// view checks the present view, and takes its picture.
 func view(t *testing.T, b *browser.Browser, name string) seen {
 	t.Helper()
 	var s seen
@@ -293,12 +293,12 @@ func TestPageInEveryWindow(t *testing.T) {
 	}
 }
 
-// TestPageIsWorked: clicks, keys, orders.
+// TestPageIsWorked: clicks, keys and orders work.
 func TestPageIsWorked(t *testing.T) {
 	g := newBridge(t, 4, 0)
 	g.set(func() {
 		g.status.Peers[1].Name, g.locals[0].Name = hostileName, hostileName
-		g.adverts[0].Sites[1].Site = hostileName // the sites of all of them
+		g.adverts[0].Sites[1].Site = hostileName // all adverts share their sites
 		g.adverts[0].Name = "\u202egnp.exe\u200b\nFAKE" + strings.Repeat("A", 10_000)
 		for i := range g.status.Ledger {
 			if g.status.Ledger[i].Peer == "Nordwind" {
@@ -312,12 +312,12 @@ func TestPageIsWorked(t *testing.T) {
 	s := view(t, b, "hostile-now")
 	check.Contains(t, "the name is text", s.Text, "<script>alert(1)</script>")
 
-	// Something happens, and the page says so by itself.
+	// Something happens, and the page shows it without a request.
 	g.set(func() { g.status.Peers[0].Link = "silent" })
 	b.Until("document.querySelector('#verdict').textContent.startsWith('Not all is well: 3 of 4')")
 	check.Equal(t, "alarms", evaluated(b, "document.querySelectorAll('.alarms .bad').length"), "1")
 
-	// Keys change the view, and the mark follows.
+	// Keys change the view, and the mark moves along.
 	for i, name := range []string{"now", "messages", "air", "map", "whatif", "fleet"} {
 		if name == "messages" {
 			continue // its data come from another desk
@@ -325,7 +325,7 @@ func TestPageIsWorked(t *testing.T) {
 		b.Press(fmt.Sprint(i + 1))
 		b.Until(fmt.Sprintf("document.querySelector('nav [aria-current]').hash==='#%s'", name))
 	}
-	// What a gateway of the fleet says changes by itself, in the tree map and in the table.
+	// A new record of a gateway of the fleet changes the tree map and the table without a request.
 	b.Until("document.querySelectorAll('.tile.current').length===3")
 	b.Until("document.querySelector('tr.sum').innerText.includes('12 routine')")
 	check.Contains(t, "who hears whom", evaluated(b, "document.querySelector('.tile.channel title').textContent"), "first to speak for others: ")
@@ -344,7 +344,7 @@ func TestPageIsWorked(t *testing.T) {
 	check.Contains(t, "a name that turns and hides is seen as it is", s.Text, "\uFFFDgnp.exe\uFFFD\uFFFDFAKEA")
 	check.True(t, "and cut", !strings.Contains(s.Text, strings.Repeat("A", 300)))
 
-	// A service says where it is known and why not, by mouse and by keyboard.
+	// A service shows where it is known, and why it is not elsewhere, by mouse and by keyboard.
 	b.Click(".services li:nth-child(2) button")
 	b.Until("document.querySelector('.detail h2')?.textContent==='Weather'")
 	b.Until("document.querySelector('.detail').innerText.includes('rule charts: local')")
@@ -355,7 +355,7 @@ func TestPageIsWorked(t *testing.T) {
 	b.Press("Escape")
 	b.Until("document.querySelector('g.node').getAttribute('aria-pressed')==='false'")
 
-	// Every control is reached by Tab, and shows that it is.
+	// Every control is reached by Tab, and shows its focus.
 	b.Press("1")
 	b.Until("document.querySelectorAll('tbody tr').length>=4")
 	var reached map[string]bool
@@ -369,7 +369,7 @@ func TestPageIsWorked(t *testing.T) {
 		check.True(t, "the focus is seen: "+what, ring)
 	}
 
-	// An order needs the token; the wrong one is asked for again, the right one is kept.
+	// An order needs the token; after a wrong one the page asks again, the right one is kept.
 	b.Click("[data-do=hush]")
 	b.Until("document.querySelector('dialog').open")
 	b.Ask("(()=>{document.querySelector('dialog select').value='60';return true})()", new(bool))
@@ -388,20 +388,20 @@ func TestPageIsWorked(t *testing.T) {
 	g.set(func() { check.Equal(t, "orders obeyed", len(g.orders), 2) })
 	check.Equal(t, "the token is kept nowhere", evaluated(b, "JSON.stringify({...localStorage,...sessionStorage}).includes('correct')+document.cookie"), "false")
 
-	// The colours turn, and are the same after a reload.
+	// The colours are switched, and stay so after a reload.
 	b.Click("#theme")
 	b.Until("getComputedStyle(document.body).backgroundColor==='rgb(13, 18, 23)'")
 	b.Open(g.URL+"/?again#now", 1280, "screen", "light")
 	b.Until("getComputedStyle(document.body).backgroundColor==='rgb(13, 18, 23)'")
 
-	// A gateway that goes away is said to be away, on a page that has seen something of it and on one that has not.
+	// If the gateway goes away, the page says so, whether it has received something before or not.
 	b.Until("document.querySelector('#verdict').textContent.startsWith('Not all is well')")
 	g.CloseClientConnections()
 	g.Close()
 	b.Until("document.querySelector('#verdict').textContent.includes('what is shown is old')")
 }
 
-// TestPageWithoutAGateway: a page that has come, and nothing after it, says so.
+// TestPageWithoutAGateway: a page that has loaded, and receives nothing after that, says so.
 func TestPageWithoutAGateway(t *testing.T) {
 	g := newBridge(t, 2, 0)
 	deaf := httptest.NewServer(withoutEvents(g.Config.Handler))

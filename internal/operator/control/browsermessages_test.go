@@ -16,8 +16,8 @@ import (
 	"aldis/internal/site"
 )
 
-// TestMessagesOnThePage: someone who knows only whom a message was for finds it in two clicks, sees its life, and holds it, lets
-// it go, gives it another precedence and cancels it. The gateway is a whole one.
+// TestMessagesOnThePage: a user that knows only the recipient of a message finds it in two clicks, sees its history, and holds
+// it, releases it, changes its precedence and cancels it. The gateway is a whole one.
 func TestMessagesOnThePage(t *testing.T) {
 	p, err := profile.Load("iridium-directip", nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func TestMessagesOnThePage(t *testing.T) {
 	check.Equal(t, "state", row().State, api.StateEnded)
 	view(t, b, "message-ended")
 
-	// An id that is none is said to be none.
+	// An invalid id is reported as invalid.
 	b.Click("[name=id]")
 	b.Type("nonsense")
 	b.Press("Enter")

@@ -29,75 +29,76 @@ import (
 	"aldis/internal/site"
 )
 
-// patience is how long the loop may take to come to a question.
+// patience is how long the loop may take to answer a request.
 const patience = 2 * time.Second
 
-// Source is where the answers come from. Its functions are called from any goroutine.
+// Source provides the data for the answers. Its functions are called from any goroutine.
 type Source struct {
 	Version string
 	Started time.Time
-	// Snapshot is taken between two turns of the loop; an error says that the loop did not come to it.
+	// Snapshot is taken between two turns of the loop; an error says that the loop did not get to it.
 	Snapshot func(context.Context) (Snapshot, error)
 	Trouble  func() string // "" when all is well
 	Radio    func() radio.Stats
 	NORM     func() norm.Stats
-	Order    func(api.Event) // hands the loop an operator's order
-	// Durable waits until the journal has what was ordered; nil: nobody asks.
+	Order    func(api.Event) // passes an operator's order to the loop
+	// Durable waits until the journal has stored the orders so far; nil: answers do not wait for it.
 	Durable func(context.Context) error
-	// Authority says which callers may give an order now, and Log keeps which one gave it.
+	// Authority says which callers may give an order now; Log logs which caller gave it.
 	Authority func() Authority
 	Log       *slog.Logger
-	// Audit keeps it for those who ask later; nil: nobody asks.
+	// Audit adds an entry to the audit record; nil: there is no record.
 	Audit func(audit.Entry)
-	// Names are those under which this gateway is asked over TCP now, besides localhost and addresses; nil: under none.
+	// Names are the host names that requests over TCP may use for this gateway now, besides localhost and addresses; nil: none.
 	Names func() []string
-	// Reload has the configuration read again, and answers with what is different; an error is a Refusal, or says that
-	// nobody knows.
+	// Reload has the configuration read again, and returns the differences; an error is a Refusal, or says that the outcome is
+	// unknown.
 	Reload func(ctx context.Context, dryRun bool) (any, error)
-	// Backup is a copy of the journal as the last commit has left it, in a file that has no name.
+	// Backup returns a copy of the journal after the last commit, in a file without a name.
 	Backup func(context.Context) (*os.File, error)
-	// AdvertKeys are those of the whole cache, AdvertRows what is to be said of some; both between two turns of the loop.
+	// AdvertKeys are the keys of the whole cache, AdvertRows the rows of some of them; both are read between two turns of the
+	// loop.
 	AdvertKeys func(context.Context) ([]site.EntryKey, error)
 	AdvertRows func(context.Context, []site.EntryKey) ([]api.AdvertRow, error)
 	// CorpusFile is the file of a corpus that another site has sent; false: there is none of this name.
 	CorpusFile func(ctx context.Context, name string) ([]byte, bool, error)
-	// Messages runs a look at the messages of this site between two turns of the loop. Known are the names of those ids of peers
-	// and pipes that have one; nil: there are no names.
+	// Messages runs a function on the messages of this site between two turns of the loop. Known returns the names of the peers
+	// and pipes among these ids that have one; nil: there are no names.
 	Messages func(context.Context, func(time.Time, gateway.Messages)) error
 	Known    func(context.Context, map[string]bool) (map[string]string, error)
-	// Protections are what this process cannot do any more.
+	// Protections are this process's restrictions.
 	Protections []rights.Protection
-	// Site is the two machines of a site; nil: it has one.
+	// Site is the machines of a site of two or more; nil: the site has one.
 	Site Site
-	// Rehearsing plays traffic on other links; nil: nothing does.
+	// Rehearsing plays traffic on other links; nil: it is not possible.
 	Rehearsing *Rehearsing
 }
 
-// Snapshot is what the loop's state machines say of one moment.
+// Snapshot is the status of the loop's state machines at one moment.
 type Snapshot struct {
 	Gateway api.Status
-	LAN     any // the JXTA adapter's status: it goes into the report as it is
+	LAN     any // the JXTA adapter's status: it goes into the report unchanged
 	Locals  []glance.Local
 	Metrics []site.Metric // of all adapters
 	Corpora corpusexchange.Status
 }
 
-// Report is what /status says.
+// Report is the answer of /status.
 type Report struct {
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
-	// Trouble is what keeps the gateway from working now.
+	// Trouble says what keeps the gateway from working now.
 	Trouble string `json:"trouble,omitempty"`
 	api.Status
 	LAN any `json:"lan"`
 	// Corpora are the corpora that other sites have made and sent here.
 	Corpora corpusexchange.Status `json:"corpora"`
 	Radio   radio.Stats           `json:"radio"`
-	// Cell says what the child that runs libnorm has of its cell; nil before the first child.
+	// Cell says which parts of its cell the child that runs libnorm has; nil before the first child.
 	Cell *norm.Cell `json:"norm_cell,omitempty"`
-	// Protections say what this process cannot do any more, and which of its protections the machine does not give.
+	// Protections are this process's restrictions, and those that the machine does not offer.
 	Protections []rights.Protection `json:"protections"`
-	// Site is this machine's part in a site of two; nil: it is the only one.
+	// Site is this machine's state at a site of two or more; nil: the site has one machine.
 	Site *pair.Status `json:"site,omitempty"`
 
 	metrics []site.Metric
@@ -117,7 +118,7 @@ func (s Source) report(ctx context.Context) (Report, error) {
 		Status: now.Gateway, LAN: now.LAN, Corpora: now.Corpora, metrics: now.Metrics, locals: now.Locals}, err
 }
 
-// Desk answers for a Source.
+// Desk answers requests from a Source.
 type Desk struct {
 	http.Handler
 	closed prometheus.Counter
@@ -188,8 +189,9 @@ func New(src Source, reg *prometheus.Registry) *Desk {
 	return &Desk{sameHost(src.Names, mux), closed, live, what}
 }
 
-// sameHost answers requests over TCP that were meant for this address: a page in a browser whose own name somebody has
-// pointed here asks under that name. An address is nobody's name.
+// sameHost passes on only those requests over TCP that name this gateway as their host. A page in a browser, whose owner has
+// pointed its own name to this address, sends requests with that name. Addresses cannot be pointed elsewhere, so they are
+// allowed.
 func sameHost(names func() []string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
@@ -207,7 +209,7 @@ func sameHost(names func() []string, h http.Handler) http.Handler {
 	})
 }
 
-// Serve answers on ln until ctx ends. Over a unix socket the kernel says which user asks.
+// Serve answers on ln until ctx ends. Over a unix socket the kernel names the user of the caller.
 func (d *Desk) Serve(ctx context.Context, ln net.Listener) error {
 	c := &crowd{closed: d.closed, all: map[net.Conn]*list.Element{}}
 	s := &http.Server{Handler: c.serving(d), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second,

@@ -47,14 +47,14 @@ func sampleLAN() jxtabridge.Status {
 		Peers: []jxtabridge.PeerStatus{{Peer: "cbid-03", Name: "bridge console", Generation: "signed", Waiting: 2}, {Peer: "uuid-03", Generation: "2.2", Waiting: 1}}}
 }
 
-// server answers from status, err and trouble as they are when asked.
+// server answers from status, err and trouble as they are at the request.
 type server struct {
 	status  api.Status
 	err     error
 	trouble string
 	ordered []api.Event
-	durable func(context.Context) error // nil: the journal has everything at once
-	log     bytes.Buffer                // read it when the answer is there
+	durable func(context.Context) error // nil: the journal stores everything at once
+	log     bytes.Buffer                // read it once the answer has come
 	*httptest.Server
 }
 
@@ -266,7 +266,7 @@ func TestServeEnds(t *testing.T) {
 	}
 }
 
-// Orders are taken from callers that may give them, as JSON, and answered with what came of them.
+// Orders are accepted as JSON from callers that may give them, and the answer is the result.
 func TestSilenceOrder(t *testing.T) {
 	s := start(t)
 	tests := []struct {

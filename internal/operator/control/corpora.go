@@ -19,7 +19,7 @@ type CorpusSend struct {
 	Sites []string `json:"sites"` // names or ids of peers
 }
 
-// CorpusSent says what is under way.
+// CorpusSent describes a transfer that has begun.
 type CorpusSent struct {
 	Name     string   `json:"corpus"`
 	Messages int      `json:"messages"`
@@ -38,7 +38,7 @@ func (o CorpusSend) String() string {
 	return fmt.Sprintf("%s to %s", name, strings.Join(o.Sites, ", "))
 }
 
-// sendCorpus gives the gateway the order, and waits until it has begun.
+// sendCorpus gives the gateway the order, and waits until the transfer has begun.
 func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 	c, err := compact.ReadCorpus(order.File)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s Source) sendCorpus(ctx context.Context, order CorpusSend) (any, error) {
 	return CorpusSent{Name: corpusexchange.Name(c), Messages: len(c.Messages), Octets: len(order.File), Sites: names}, err
 }
 
-// sitesOf finds peers by name or id; "all" are all.
+// sitesOf finds peers by name or id; "all" means all peers.
 func sitesOf(peers []api.PeerStatus, asked []string) (sites []uint16, names []string, err error) {
 	for _, name := range asked {
 		found := false
@@ -90,13 +90,13 @@ func sitesOf(peers []api.PeerStatus, asked []string) (sites []uint16, names []st
 	return sites, names, nil
 }
 
-// CorpusOrder is the body of POST /corpora/accept and /corpora/forget: what is to become of a corpus that another site has sent. The
-// answer is the corpora.Status that came of it.
+// CorpusOrder is the body of POST /corpora/accept and /corpora/forget, the decision about a corpus that another site has sent. The
+// answer is the corpora.Status afterwards.
 type CorpusOrder struct {
 	Name string `json:"corpus"`
 }
 
-// decide gives such an order. done says that a status shows it.
+// decide gives such an order, and waits until done says that a status shows it.
 func (s Source) decide(ctx context.Context, o CorpusOrder, ev site.Event, done func(corpusexchange.Status) bool) (any, error) {
 	now, err := s.Snapshot(ctx)
 	if err != nil {
@@ -128,7 +128,8 @@ func (s Source) forgetCorpus(ctx context.Context, o CorpusOrder) (any, error) {
 	})
 }
 
-// corpusFile answers GET /corpora/{name} with the file: messages of the network, and so for those alone who may give orders.
+// corpusFile answers GET /corpora/{name} with the file. It contains messages of the network, so only callers that may give
+// orders get it.
 func (s Source) corpusFile(w http.ResponseWriter, r *http.Request) {
 	by, err := s.Authority().who(r)
 	if err != nil {

@@ -13,23 +13,22 @@ import (
 // maxConnections is how many connections one listener holds.
 const maxConnections = 128
 
-// crowd bounds the connections of one http.Server. A connection that comes when it is full takes the place of the idle one
-// that came or was served longest ago; while answers are being made for all of them, the new one is closed. So nobody can
-// keep others out by waiting.
+// crowd bounds the connections of one http.Server. If it is full, a new connection replaces the idle one that came or was
+// served longest ago; if all connections are being served, the new one is closed. So nobody can keep others out by waiting.
 type crowd struct {
 	closed prometheus.Counter
 
 	mu    sync.Mutex
 	all   map[net.Conn]*list.Element
-	order list.List // of *visitor, the one that came or was served last at the end
+	order list.List // of *visitor, the latest to come or be served at the end
 }
 
 type visitor struct {
 	conn net.Conn
-	busy bool // an answer is being made
+	busy bool // a request is being served
 }
 
-// visitorKey is where the context of a connection has its place in the crowd.
+// visitorKey is the key, in the context of a connection, of its place in the crowd.
 type visitorKey struct{}
 
 // state is http.Server.ConnState.
@@ -45,7 +44,7 @@ func (c *crowd) state(conn net.Conn, s http.ConnState) {
 	}
 }
 
-// come lets a connection in, which is a part of http.Server.ConnContext.
+// come admits a connection; it is part of http.Server.ConnContext.
 func (c *crowd) come(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,7 +69,7 @@ func (c *crowd) come(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, visitorKey{}, e)
 }
 
-// serving tells the crowd while an answer is made.
+// serving marks a connection as busy while its request is served.
 func (c *crowd) serving(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		e, _ := r.Context().Value(visitorKey{}).(*list.Element)
@@ -79,7 +78,7 @@ func (c *crowd) serving(h http.Handler) http.Handler {
 			defer c.mu.Unlock()
 			if e != nil {
 				e.Value.(*visitor).busy = busy
-				c.order.MoveToBack(e) // nothing happens when it has gone
+				c.order.MoveToBack(e) // does nothing if it has gone
 			}
 		}
 		mark(true)

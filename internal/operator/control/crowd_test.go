@@ -20,8 +20,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// However many connections wait, a caller that asks is answered, and no more connections are held than there may be. An
-// answer that is being made is finished.
+// However many connections wait, a caller that sends a request gets its answer, and no more connections are held than allowed.
+// A request that is being served is completed.
 func TestCrowd(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -75,7 +75,7 @@ func TestCrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if i%2 == 0 { // and half of them begin to speak
+		if i%2 == 0 { // and half of them begin a request
 			c.Write([]byte("GET /status HTTP/1.1\r\nHost: local"))
 		}
 		waiting = append(waiting, c)

@@ -6,7 +6,7 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// Distance is what GET /distance says of a site: the way that messages take, and all of them where there are several.
+// Distance is the answer of GET /distance for a site: the way that messages take, and all ways if there are several.
 type Distance struct {
 	ID        uint16 `json:"id"`   // in the network
 	Site      string `json:"site"` // its name

@@ -12,8 +12,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// DrainOrder is the body of POST /drain: take no messages of local peers any more, or take them again. The answer is the
-// api.DrainStatus that came of it; null when there is no drain.
+// DrainOrder is the body of POST /drain: accept no more messages from local peers, or accept them again. The answer is the
+// api.DrainStatus afterwards; null if there is no drain.
 type DrainOrder struct {
 	On bool `json:"on"`
 }
@@ -37,11 +37,11 @@ func (s Source) drain(ctx context.Context, order DrainOrder) (any, error) {
 	return got, err
 }
 
-// backupTime is how long a caller may take to read the backup that it asked for.
+// backupTime is how long a caller may take to read a backup.
 const backupTime = 10 * time.Minute
 
-// backup answers POST /backup with the octets of a copy of the journal. The copy holds all that is in custody and
-// the gateway's identity, so it goes over the unix socket alone.
+// backup answers POST /backup with a copy of the journal. The copy holds all messages in custody and the gateway's identity, so
+// it is sent only over the unix socket.
 func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	by, err := s.Authority().who(r)
 	if err == nil && by.From != "" {
@@ -68,5 +68,5 @@ func (s Source) backup(w http.ResponseWriter, r *http.Request) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(backupTime))
 	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Content-Length", strconv.FormatInt(info.Size(), 10))
-	_, _ = io.Copy(w, copied) // a caller that gets too little sees that by the length
+	_, _ = io.Copy(w, copied) // a caller that gets too little notices it by the length
 }

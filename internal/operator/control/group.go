@@ -11,7 +11,7 @@ import (
 	"aldis/internal/link/entropy"
 )
 
-// GroupOrder is the body of POST /groups: join a group, and those that it is inside of, or leave it. The answer is the groups that the
+// GroupOrder is the body of POST /groups: join a group and the groups that contain it, or leave it. The answer is the groups that the
 // gateway is in.
 type GroupOrder struct {
 	Name string `json:"name"`
@@ -27,7 +27,7 @@ func (o GroupOrder) String() string {
 	return "leave " + o.Name
 }
 
-// GroupList is the answer.
+// GroupList is the answer to a GroupOrder.
 type GroupList struct {
 	Groups   []api.GroupStatus   `json:"groups"`
 	Channels []api.ChannelStatus `json:"channels,omitempty"`

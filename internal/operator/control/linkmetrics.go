@@ -41,7 +41,7 @@ func silenceEnd(s api.SilenceStatus) time.Time {
 // linkStates are the values of api.PeerStatus.Link.
 var linkStates = [...]string{"unknown", "unmet", "up", "silent", "listening", "gone"}
 
-// link tells of the link to a sister gateway and of what waits for it.
+// link sends the metrics of the link to a sister gateway, and of the messages that wait for it.
 func link(ch chan<- prometheus.Metric, p api.PeerStatus, gauge gauger) {
 	for _, state := range linkStates {
 		gauge(descLinkState, truth(p.Link == state), p.Name, state)
@@ -69,7 +69,7 @@ func link(ch chan<- prometheus.Metric, p api.PeerStatus, gauge gauger) {
 	ch <- prometheus.MustNewConstHistogram(descDelay, p.Delays.Count, p.Delays.SumS, buckets, p.Name)
 }
 
-// ends tells what this end of the link is and does.
+// ends sends the metrics of this end of the link.
 func ends(s api.Status, gauge gauger) {
 	gauge(descLinkRate, float64(s.Link.SendBps)/8, "sent")
 	gauge(descLinkRate, float64(s.Link.ReceiveBps)/8, "received")

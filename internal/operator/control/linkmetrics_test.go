@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestLinkMetrics: a silence that was ordered looks different from a link that is down, and what waits is told by precedence.
+// TestLinkMetrics: an ordered silence looks different from a link that is down, and waiting messages are counted by precedence.
 func TestLinkMetrics(t *testing.T) {
 	s := start(t)
 	s.status.Silence = api.SilenceStatus{On: true, Until: "2026-11-20T13:00:00Z"}

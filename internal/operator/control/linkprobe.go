@@ -11,7 +11,7 @@ import (
 	"aldis/internal/link/probe"
 )
 
-// LinkProbeOrder is the body of POST /probe: measure the link to a peer with so many octets of both directions. The answer is
+// LinkProbeOrder is the body of POST /probe: measure the link to a peer with so many octets in both directions. The answer is
 // the LinkProbe that has begun.
 type LinkProbeOrder struct {
 	Peer   uint16 `json:"peer"`           // id of a [[link.peer]]
@@ -19,13 +19,13 @@ type LinkProbeOrder struct {
 	Budget int    `json:"budget_octets"`
 }
 
-// LinkProbe is what GET /probe says of the last one: with its datagrams when it is done.
+// LinkProbe is the answer of GET /probe about the last link probe; it has the datagrams once the probe is done.
 type LinkProbe struct {
 	api.LinkProbeStatus
 	Packets []probe.Packet `json:"packets,omitempty"`
 }
 
-// linkProbe gives the gateway the order, and waits until its status shows that.
+// linkProbe gives the gateway the order, and waits until its status shows the probe.
 func (s Source) linkProbe(ctx context.Context, order LinkProbeOrder) (any, error) {
 	ref := rand.Uint64() | 1
 	s.Order(gateway.LinkProbeOrder{Ref: ref, Peer: order.Peer, Bearer: order.Link, Budget: order.Budget})
@@ -47,7 +47,7 @@ func (s Source) linkProbe(ctx context.Context, order LinkProbeOrder) (any, error
 	return LinkProbe{LinkProbeStatus: *got}, nil
 }
 
-// lastLinkProbe answers what became of the last link probe.
+// lastLinkProbe answers GET /probe with the last link probe.
 func (s Source) lastLinkProbe(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), patience)
 	defer cancel()

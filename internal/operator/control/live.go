@@ -17,38 +17,38 @@ import (
 	"aldis/internal/operator/control/glance"
 )
 
-// Bounds of those who look.
+// Bounds of viewers.
 const (
-	mostLookers = 32               // a connection each, beside those of others: maxConnections
-	viewEvery   = time.Second / 2  // at most so often a View is made, and told when it is another one
-	lookerWait  = 10 * time.Second // a looker that has not taken a frame in this time is sent away
-	heartbeat   = 15 * time.Second // something is sent at least so often, so that both ends know of each other
+	mostLookers = 32               // a connection each, besides other connections: maxConnections
+	viewEvery   = time.Second / 2  // least time between two Views; a View is sent if it has changed
+	lookerWait  = 10 * time.Second // a viewer that has not taken a frame in this time is disconnected
+	heartbeat   = 15 * time.Second // at least so often something is sent, so that both ends notice a dead connection
 )
 
-// live tells those who look what happens. One View is made for all of them, none while nobody looks.
+// live sends Views to viewers. One View is made for all of them, and none while nobody watches.
 type live struct {
 	src   Source
-	every time.Duration // between two views at the least
-	wait  time.Duration // for a looker to take a frame
+	every time.Duration // least time between two Views
+	wait  time.Duration // how long a viewer may take to read a frame
 
 	mu      sync.Mutex
 	history *glance.History
 	lookers map[*looker]bool
 	telling bool  // tell runs
-	last    frame // nil parts: none has been made since somebody looks
+	last    frame // nil parts: none has been made since somebody watches
 	turned  prometheus.Counter
 	dropped prometheus.Counter
 	views   prometheus.Counter
 }
 
-// frame is a View as it goes to those who look: as it is, and deflated. A deflated frame refers to none before it, so that one
-// serves all; one after the other they are one gzip stream without an end.
+// frame is a View in the form that is sent to viewers: plain, and deflated. A deflated frame refers to no earlier one, so one
+// frame serves all viewers; successive frames are one gzip stream without an end.
 type frame struct{ plain, deflated []byte }
 
 // gzipHead begins such a stream.
 var gzipHead = []byte{0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255}
 
-// looker has room for the newest frame alone.
+// looker is a viewer. It has room only for the newest frame.
 type looker struct{ next chan frame }
 
 func newLive(src Source, reg prometheus.Registerer) *live {
@@ -66,7 +66,7 @@ func newLive(src Source, reg prometheus.Registerer) *live {
 	return l
 }
 
-// spent is what was on the air since a time.
+// spent is the traffic since a time.
 func (l *live) spent(since time.Time) glance.Spent {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *Desk) Watch(ctx context.Context) {
 	}
 }
 
-// view makes the View of now. The loop is asked outside of the lock.
+// view makes a View of this moment. The loop is asked without holding the lock.
 func (l *live) view(ctx context.Context) glance.View {
 	r, err := l.src.report(ctx)
 	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals, Site: r.Site,
@@ -131,7 +131,7 @@ func deflate(text []byte) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// publish makes Views as long as somebody looks.
+// publish makes Views as long as somebody watches.
 func (l *live) publish() {
 	t := time.NewTicker(l.every)
 	defer t.Stop()
@@ -154,7 +154,7 @@ func (l *live) publish() {
 	}
 }
 
-// offer replaces what the looker has not taken yet.
+// offer replaces a frame that the looker has not taken yet.
 func (who *looker) offer(f frame) {
 	select {
 	case <-who.next:
@@ -163,7 +163,7 @@ func (who *looker) offer(f frame) {
 	who.next <- f
 }
 
-// come begins to tell somebody; nil: too many look already.
+// come adds a viewer; nil: there are too many already.
 func (l *live) come() *looker {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -199,7 +199,7 @@ func (l *live) events(w http.ResponseWriter, r *http.Request) {
 	}
 	defer l.leave(who)
 	control := http.NewResponseController(w)
-	control.SetReadDeadline(time.Time{}) // the looker says nothing more; a deadline that cannot be set stays as it was
+	control.SetReadDeadline(time.Time{}) // the viewer sends nothing more; if the deadline cannot be set, the old one stays
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -259,5 +259,5 @@ func (l *live) air(w http.ResponseWriter, r *http.Request) {
 	l.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
-	json.NewEncoder(w).Encode(a) // an error is the client's going away
+	json.NewEncoder(w).Encode(a) // an error means that the client has gone
 }

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestLookerStays: a looker is not sent away by the time that a request may take.
+// TestLookerStays: a viewer stays connected for longer than a request may take.
 func TestLookerStays(t *testing.T) {
 	g := newBridge(t, 2, 0)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -18,7 +18,7 @@ import (
 	"aldis/internal/operator/control/glance"
 )
 
-// eye is a looker, with the views that it is told.
+// eye is a viewer, with the views that it gets.
 type eye struct {
 	body  io.Closer
 	lines *bufio.Scanner
@@ -52,7 +52,7 @@ func (b *bridgeOf) eye(t testing.TB, encoding string) *eye {
 	return e
 }
 
-// next is the next View; false: there is none any more.
+// next is the next View; false: there are no more.
 func (e *eye) next(t testing.TB) (v glance.View, ok bool) {
 	t.Helper()
 	for e.lines.Scan() {
@@ -66,8 +66,8 @@ func (e *eye) next(t testing.TB) (v glance.View, ok bool) {
 	return v, false
 }
 
-// TestOneViewForAll: however many look, the loop is asked once for all of them; when nobody looks it is not asked; a looker is
-// told when something has changed, and only then; one stream of shortened frames serves all.
+// TestOneViewForAll: the loop is asked once for all viewers, however many, and not at all if nobody watches. A viewer gets a
+// View when something has changed, and only then. One stream of deflated frames serves all.
 func TestOneViewForAll(t *testing.T) {
 	g := newBridge(t, 4, 100)
 	asked := func() (n int) { g.set(func() { n = g.asked }); return n }
@@ -114,7 +114,7 @@ func TestOneViewForAll(t *testing.T) {
 	})
 }
 
-// TestTooManyLook: those who come when many look are sent away in words, and others are answered.
+// TestTooManyLook: viewers beyond the bound are refused in words, and other requests are answered.
 func TestTooManyLook(t *testing.T) {
 	g := newBridge(t, 4, 0)
 	for range mostLookers {
@@ -138,7 +138,7 @@ func TestTooManyLook(t *testing.T) {
 	}
 }
 
-// TestSlowLooker: a looker that takes nothing is dropped, and holds nobody up.
+// TestSlowLooker: a viewer that reads nothing is disconnected, and holds nobody up.
 func TestSlowLooker(t *testing.T) {
 	g := newBridge(t, 64, 1000)
 	g.desk.live.wait, g.desk.live.every = 200*time.Millisecond, 2*time.Millisecond
@@ -170,7 +170,7 @@ func TestSlowLooker(t *testing.T) {
 			t.Fatalf("%d look still", lookers())
 		}
 		g.set(func() {
-			for p := range g.status.Peers { // a frame that fills what a connection holds
+			for p := range g.status.Peers { // a frame that fills the buffers of a connection
 				g.status.Peers[p].Name = fmt.Sprintf("%d %s", i, strings.Repeat("Ä", 200))
 			}
 		})
@@ -180,7 +180,7 @@ func TestSlowLooker(t *testing.T) {
 	}
 }
 
-// TestPageFiles: the whole page is small, is not sent twice, may load nothing from elsewhere, and paths lead nowhere else.
+// TestPageFiles: the whole page is small, is not sent twice, may load nothing from elsewhere, and its paths lead nowhere else.
 func TestPageFiles(t *testing.T) {
 	g := newBridge(t, 2, 0)
 	get := func(path string, header ...string) (*http.Response, []byte) {
@@ -233,7 +233,7 @@ func TestPageFiles(t *testing.T) {
 	}
 }
 
-// TestHostileOrders: no page of another site gives an order, whatever it brings, and no body is read for long.
+// TestHostileOrders: no page of another site can give an order, whatever it sends, and no body is read for long.
 func TestHostileOrders(t *testing.T) {
 	g := newBridge(t, 2, 0)
 	post := func(body io.Reader, header ...string) (int, string) {
@@ -303,7 +303,7 @@ func (zeros) Read(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// BenchmarkView: what one change costs for all lookers, with 64 sites and 1,000 messages that wait: the view, its JSON, shortened.
+// BenchmarkView: the cost of one change for all viewers, with 64 sites and 1,000 waiting messages: the view, its JSON, deflated.
 func BenchmarkView(b *testing.B) {
 	g := newBridge(nil, 64, 1000)
 	defer g.Close()

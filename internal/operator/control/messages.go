@@ -21,23 +21,23 @@ import (
 	"aldis/internal/site"
 )
 
-// A question for messages holds the loop up for one look at the numbers of all, for a batch of rows at a time, and for one look
-// at each queue that it concerns. What is found is filtered, sorted and written beside the loop.
+// A request for messages holds up the loop for one look at all numbers, for one batch of rows at a time, and for one look at
+// each queue concerned. The rows are filtered, sorted and written outside the loop.
 const (
 	messageBatch = 200
 	messageUsual = 100
 	messageMost  = 1000
 )
 
-// MessageList is what GET /messages says.
+// MessageList is the answer of GET /messages.
 type MessageList struct {
 	Messages []api.MessageRow `json:"messages"`
-	More     bool             `json:"more"` // there are further ones that fit
+	More     bool             `json:"more"` // further messages fit
 	// Holds are the orders to hold a precedence.
 	Holds []api.HoldStatus `json:"holds,omitempty"`
 }
 
-// messageQuery is what is asked for; an empty field fits all messages.
+// messageQuery holds the conditions of a request; an empty field matches all messages.
 type messageQuery struct {
 	to, from, label, state, precedence string
 	after, before                      time.Time
@@ -73,7 +73,7 @@ func parseMessageQuery(v url.Values) (q messageQuery, err error) {
 	return q, nil
 }
 
-// fits says whether a message is asked for. For a message whose time nobody knows any more, the time does not decide.
+// fits says whether a message matches the query. If the time of a message is unknown, the time does not decide.
 func (q messageQuery) fits(r *api.MessageRow) bool {
 	has := func(part string, texts ...string) bool {
 		return part == "" || slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), part) })
@@ -92,7 +92,7 @@ func (s Source) betweenTurns(ctx context.Context, f func(now time.Time, m gatewa
 	return s.Messages(ctx, f)
 }
 
-// messages answers GET /messages: the newest first, or those that wait in the order in which they go.
+// messages answers GET /messages: the newest first, or the waiting messages in the order in which they will go.
 func (s Source) messages(w http.ResponseWriter, r *http.Request) {
 	var q messageQuery
 	v, err := url.ParseQuery(r.URL.RawQuery)
@@ -123,10 +123,10 @@ func answer(w http.ResponseWriter, what any) {
 	w.Header().Set("Content-Type", "application/json")
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
-	e.Encode(what) // an error is the client's going away
+	e.Encode(what) // an error means that the client has gone
 }
 
-// find is what is asked for.
+// find returns the messages that match a query.
 func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err error) {
 	var ids []uint64
 	var sites map[string]uint16
@@ -169,10 +169,10 @@ func (s Source) find(ctx context.Context, q messageQuery) (list MessageList, err
 	return list, queues.expect(ctx, list.Messages)
 }
 
-// names are those of ids that one answer has asked for; "" where there is none.
+// names are the names of the ids in one answer; "": an id has none.
 type names map[string]string
 
-// put writes the names that people know beside ids.
+// put adds the known names to the ids in rows.
 func (known names) put(ctx context.Context, s Source, rows []api.MessageRow) error {
 	if s.Known == nil {
 		return nil
@@ -199,7 +199,7 @@ func (known names) put(ctx context.Context, s Source, rows []api.MessageRow) err
 	return err
 }
 
-// queues are those that one answer has looked at.
+// queues are the queues that one answer has read.
 type queues struct {
 	from   Source
 	looked map[uint16]*queue
@@ -225,7 +225,7 @@ func (q *queues) of(ctx context.Context, peer uint16) (*queue, error) {
 	return one, nil
 }
 
-// order puts those of ids that wait into the order in which they go, to one site or to any; what is held comes last.
+// order sorts ids: the waiting messages in the order in which they will go, to one site or to any; held messages come last.
 func (q *queues) order(ctx context.Context, ids []uint64, sites map[string]uint16, to string) ([]uint64, error) {
 	type place struct {
 		id    uint64
@@ -268,7 +268,7 @@ func (q *queues) order(ctx context.Context, ids []uint64, sites map[string]uint1
 	return ids, nil
 }
 
-// expect says of messages that have not ended what goes before them, and when they will be there.
+// expect fills in, for messages that have not ended, the messages before them and their expected time of arrival.
 func (q *queues) expect(ctx context.Context, rows []api.MessageRow) error {
 	for i := range rows {
 		row := &rows[i]
@@ -315,7 +315,7 @@ func (s Source) message(w http.ResponseWriter, r *http.Request) {
 	answer(w, row)
 }
 
-// one is a message with its life.
+// one is a message with its history.
 func (s Source) one(ctx context.Context, name string) (api.MessageRow, error) {
 	id, err := history.ParseName(name)
 	if err != nil {
@@ -335,7 +335,7 @@ func (s Source) one(ctx context.Context, name string) (api.MessageRow, error) {
 	return rows[0], newQueues(s).expect(ctx, rows)
 }
 
-// MessageOrder is the body of POST /messages/{id}/hold, release, cancel and precedence; the last alone has something in it.
+// MessageOrder is the body of POST /messages/{id}/hold, release, cancel and precedence; only that of precedence has content.
 type MessageOrder struct {
 	Precedence string `json:"precedence,omitempty"`
 
@@ -348,13 +348,13 @@ func (o MessageOrder) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %q %s", o.do, o.id, o.Precedence))
 }
 
-// fromPath takes from a request what its body does not say.
+// fromPath takes the order and the id from the path of a request.
 func (o *MessageOrder) fromPath(r *http.Request) {
 	o.id = r.PathValue("id")
 	o.do = gateway.MessageDo(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
 }
 
-// MessageAnswer is what came of an order about a message.
+// MessageAnswer is the result of an order about a message.
 type MessageAnswer struct {
 	Changed bool           `json:"changed"` // false: it was so already
 	Text    string         `json:"text"`
@@ -396,7 +396,7 @@ func (s Source) orderMessage(ctx context.Context, o MessageOrder) (any, error) {
 	return MessageAnswer{a.Changed, a.Text, rows[0]}, nil
 }
 
-// answerTo waits for the answer to an order about messages, and looks when it is there.
+// answerTo waits for the answer to an order about messages, and then calls look.
 func (s Source) answerTo(ctx context.Context, ref uint64, look func(gateway.Messages)) (a gateway.MessageAnswer, err error) {
 	return a, Obeyed(ctx, func() (done bool, err error) {
 		err = s.betweenTurns(ctx, func(_ time.Time, m gateway.Messages) {
@@ -409,7 +409,7 @@ func (s Source) answerTo(ctx context.Context, ref uint64, look func(gateway.Mess
 	})
 }
 
-// ClassOrder is the body of POST /messages/hold and /messages/release: all messages of a precedence, those that come too.
+// ClassOrder is the body of POST /messages/hold and /messages/release: all messages of a precedence, also later ones.
 type ClassOrder struct {
 	Precedence string `json:"precedence"`
 
@@ -423,7 +423,7 @@ func (o *ClassOrder) fromPath(r *http.Request) {
 	o.do = gateway.MessageDo(r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:])
 }
 
-// ClassAnswer is what came of an order about a precedence.
+// ClassAnswer is the result of an order about a precedence.
 type ClassAnswer struct {
 	Text  string           `json:"text"`
 	Holds []api.HoldStatus `json:"holds"`

@@ -11,8 +11,8 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// BenchmarkMessages asks a gateway with so many messages that wait for one page of them, and says how long the longest hold of
-// the loop was in one answer, its 99th of a hundred and its median.
+// BenchmarkMessages asks a gateway with so many waiting messages for one page of them, and reports the longest hold of the loop
+// in one answer: its 99th percentile and its median.
 func BenchmarkMessages(b *testing.B) {
 	for _, bb := range []struct {
 		name  string

@@ -26,10 +26,10 @@ import (
 	"aldis/internal/site"
 )
 
-// asked is a gateway in virtual time, whose messages a test may ask for.
+// asked is a gateway in virtual time, whose messages a test can query.
 type asked struct {
 	server
-	mu   sync.Mutex // the loop's place
+	mu   sync.Mutex // held in place of the loop
 	w    *sim.World
 	ship *sim.Node
 }
@@ -78,7 +78,7 @@ func ask(t testing.TB) *asked {
 	return a
 }
 
-// send lets the ship send n messages.
+// send makes the ship send n messages.
 func (a *asked) send(n int, name string, to ...uint16) {
 	for i := range n {
 		m := air.Track(2, air.Pipe, i, 200)
@@ -102,7 +102,7 @@ func (a *asked) order(t *testing.T, id, what, body string) (int, string) {
 	return a.postTo(t, "/messages/"+id+"/"+what, "application/json", body, "Bearer "+token, "")
 }
 
-// Messages are found by what one knows of them, in pages, those that wait in their order.
+// Messages are found by any known detail, in pages, and the waiting ones in their order.
 func TestMessages(t *testing.T) {
 	a := ask(t)
 	a.send(30, "body", 1)
@@ -148,7 +148,7 @@ func TestMessages(t *testing.T) {
 	check.Contains(t, "its sender, for JSON in a page", body, `Ops \u001b[31m\u003cscript\u003e`)
 }
 
-// An order changes what waits, is logged with its giver, and says in words why nothing changed.
+// An order changes waiting messages, is logged with its giver, and says in words why nothing changed.
 func TestMessageOrders(t *testing.T) {
 	a := ask(t)
 	a.send(30, "body", 1)
@@ -185,7 +185,8 @@ func TestMessageOrders(t *testing.T) {
 	check.Contains(t, "answer", answer, "to hq it is under way: it goes through")
 }
 
-// Whatever is asked and ordered, the answer is bounded and in words, and nothing is ordered without the right to.
+// Whatever the requests and orders, the answer is bounded and in words, and no order is obeyed from a caller that may not give
+// it.
 func TestHostileMessages(t *testing.T) {
 	a := ask(t)
 	a.send(10, "body", 1)

@@ -62,10 +62,10 @@ var (
 	descRadioDropped   = desc("radio_dropped_total", "Datagrams lost here: received while the inbox was full, or refused by the kernel when sent.", "direction")
 )
 
-// collector turns a Status into metrics whenever it is asked.
+// collector turns a Status into metrics at each scrape.
 type collector struct{ src Source }
 
-// Describe sends what is always there; the rest follows from Collect.
+// Describe sends the descriptions of the fixed metrics; Collect sends the others.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descMonthOn, descBearerSeconds, descHops, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
@@ -77,7 +77,7 @@ func (collector) Describe(ch chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect asks for one Report and tells it.
+// Collect takes one Report and sends its metrics.
 func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, v uint64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
@@ -133,7 +133,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for _, f := range r.Filters {
 		line := "line " + strconv.Itoa(f.Line)
 		rule := cmp.Or(f.Label, line)
-		if named[rule] { // a label is the operator's, and may be there twice
+		if named[rule] { // the operator chooses labels, and may use one twice
 			rule += ", " + line
 		}
 		named[rule] = true
@@ -151,7 +151,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// months tells what was on the air in this month, of each bearer where there are several.
+// months sends the traffic of this month, of each bearer if there are several.
 func months(s api.Status, gauge gauger) {
 	if s.Month != nil {
 		for _, row := range s.Month.Sites {
@@ -172,7 +172,7 @@ type (
 	gauger  func(d *prometheus.Desc, v float64, labels ...string)
 )
 
-// adapter sends a number of an adapter, whose description comes with it.
+// adapter sends a metric of an adapter, which brings its own description.
 func adapter(ch chan<- prometheus.Metric, m site.Metric) {
 	kind := prometheus.CounterValue
 	if m.Gauge {
@@ -185,7 +185,7 @@ func adapter(ch chan<- prometheus.Metric, m site.Metric) {
 	ch <- prometheus.MustNewConstMetric(desc(m.Name, m.Help, names...), kind, m.Value, values...)
 }
 
-// peer tells of a sister gateway.
+// peer sends the metrics of a sister gateway.
 func peer(p api.PeerStatus, count counter, gauge gauger) {
 	count(descLinkDatagrams, p.DatagramsSent, "sent", p.Name)
 	count(descLinkDatagrams, p.DatagramsReceived, "received", p.Name)

@@ -34,7 +34,7 @@ type Authority struct {
 type Giver struct {
 	UID, PID int
 	Groups   []int
-	From     string // the address of one over TCP; "": it came over the unix socket
+	From     string // the address of a caller over TCP; "": the order came over the unix socket
 }
 
 // String names the giver for the log.
@@ -49,10 +49,10 @@ func (g Giver) String() string {
 	return fmt.Sprintf("uid %d (%s), pid %d", g.UID, name, g.PID)
 }
 
-// giverKey is where the context of a connection over the unix socket has its Giver.
+// giverKey is the key of the Giver in the context of a connection over the unix socket.
 type giverKey struct{}
 
-// orderedByKey is where the context of an order has its giver in words.
+// orderedByKey is the key of the giver's name in the context of an order.
 type orderedByKey struct{}
 
 // who identifies the sender of a request, and says whether it may give orders.
@@ -76,7 +76,7 @@ func (a Authority) who(r *http.Request) (g Giver, err error) {
 	return g, fmt.Errorf("%v may not give orders: %s", g, a.Way)
 }
 
-// sameOrigin refuses what a page of another origin sends, whatever it brings: browsers say whose page it is.
+// sameOrigin refuses requests of a page of another origin, whatever they carry: browsers name the origin.
 func sameOrigin(r *http.Request) error {
 	origin := r.Header.Get("Origin")
 	if from, err := url.Parse(origin); origin != "" && (err != nil || from.Host != r.Host) {
@@ -88,7 +88,7 @@ func sameOrigin(r *http.Request) error {
 	return nil
 }
 
-// Refusal is an order that is not obeyed, with the status of the answer.
+// Refusal is the refusal of an order, with the status of the answer.
 type Refusal struct {
 	Code int
 	Text string
@@ -97,10 +97,11 @@ type Refusal struct {
 // Error is the reason in a sentence for the caller.
 func (r Refusal) Error() string { return r.Text }
 
-// order answers POST requests that carry a T as JSON, from callers that may give orders. Each is logged under its name
-// with its giver. obey's answer goes back as JSON; an error is a Refusal, or means that nobody knows whether the order was obeyed.
+// order answers POST requests that carry a T as JSON, from callers that may give orders. Each order is logged under its name with
+// its giver. The answer of apply is returned as JSON; an error is a Refusal, or means that it is unknown whether the order was
+// obeyed.
 //
-// A page in a browser on this machine cannot give one: it has no token, and it may not send JSON to another origin.
+// A page in a browser on this machine cannot give an order: it has no token, and it may not send JSON to another origin.
 func order[T any](s Source, name string, apply func(context.Context, T) (answer any, err error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		by, err := s.Authority().who(r)
@@ -150,10 +151,11 @@ func order[T any](s Source, name string, apply func(context.Context, T) (answer 
 	}
 }
 
-// settling is how long an answer waits for the journal. A journal that cannot write must not hide that an order is obeyed.
+// settling is how long an answer waits for the journal. A journal that cannot write must not hide that an order was obeyed.
 const settling = 2 * time.Second
 
-// settle waits until an order that was obeyed outlives a kill, so that a ship that was told to be silent starts silent again.
+// settle waits until an order that was obeyed is durable, so that a ship that was ordered to be silent is still silent after a
+// kill.
 func (s Source) settle(ctx context.Context, name string) {
 	if s.Durable == nil {
 		return
@@ -165,7 +167,7 @@ func (s Source) settle(ctx context.Context, name string) {
 	}
 }
 
-// orderOctets is the most that an order takes, but for one that says otherwise.
+// orderOctets is the most octets of an order, unless its type says otherwise.
 const orderOctets = 4096
 
 // refuse answers a caller that may not give an order.
@@ -175,31 +177,31 @@ func (s Source) refuse(w http.ResponseWriter, name string, by Giver, why error) 
 	http.Error(w, why.Error(), http.StatusForbidden)
 }
 
-// given says that an order is about to be obeyed.
+// given records that an order is about to be obeyed.
 func (s Source) given(name, what string, by Giver) {
 	s.Log.Info("an order was given", "order", name, "what", what, "by", by.String())
 	s.keep(audit.Entry{Kind: audit.Order, Name: name, What: what, By: by.String()})
 }
 
-// keep enters e in the record for those who ask later.
+// keep enters e in the audit record.
 func (s Source) keep(e audit.Entry) {
 	if s.Audit != nil {
 		s.Audit(e)
 	}
 }
 
-// SilenceOrder is the body of POST /silence. The answer is the api.SilenceStatus that came of it.
+// SilenceOrder is the body of POST /silence. The answer is the api.SilenceStatus afterwards.
 type SilenceOrder struct {
 	On       bool   `json:"on"`
 	Until    End    `json:"until,omitzero"`
 	Announce bool   `json:"announce,omitempty"`
-	Link     string `json:"link,omitempty"` // the one bearer that it is for; "": all
+	Link     string `json:"link,omitempty"` // the one bearer that becomes silent; "": all
 }
 
-// End is a time that is to come, as a person writes it.
+// End is a future time, as a person writes it.
 type End struct{ time.Time }
 
-// UnmarshalJSON reads what when.Ahead does.
+// UnmarshalJSON reads the forms that when.Ahead reads.
 func (e *End) UnmarshalJSON(b []byte) (err error) {
 	var text string
 	if err = json.Unmarshal(b, &text); err == nil {
@@ -236,7 +238,7 @@ func SilenceOf(s api.Status, link string) (api.SilenceStatus, bool) {
 	return api.SilenceStatus{}, false
 }
 
-// silence gives the gateway the order, and waits until its status shows that.
+// silence gives the gateway the order, and waits until its status shows it.
 func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
 	now, err := s.Snapshot(ctx)
 	switch {
@@ -263,8 +265,8 @@ func known(s api.Status, link string) bool {
 	return ok
 }
 
-// Obeyed asks again and again, until done says that an order was obeyed: the loop takes orders and questions in no certain
-// order. The questions of done have to end with ctx.
+// Obeyed calls done repeatedly until it says that an order was obeyed: the loop handles orders and requests in no fixed order.
+// The requests of done must end with ctx.
 func Obeyed(ctx context.Context, done func() (bool, error)) error {
 	for {
 		if ok, err := done(); ok || err != nil {

@@ -53,7 +53,7 @@ func (s *server) postTo(t *testing.T, path, kind, body, authorization, host stri
 	return resp.StatusCode, string(text)
 }
 
-// Over TCP an order needs the token, and the answer without it names the way.
+// Over TCP an order needs the token, and the refusal without it says how to give orders.
 func TestOrderNeedsTheToken(t *testing.T) {
 	s := start(t)
 	for _, tt := range []struct {
@@ -79,7 +79,7 @@ func TestOrderNeedsTheToken(t *testing.T) {
 	check.Equal(t, "orders with the token in the log", strings.Count(log, `, with the token"`), 1)
 }
 
-// An order that contradicts the configuration, or that is over before it begins, is refused in words.
+// An order that contradicts the configuration, or whose end is past, is refused in words.
 func TestOrderRefused(t *testing.T) {
 	s := start(t)
 	s.status.Silence = api.SilenceStatus{On: true, Fixed: true}
@@ -92,7 +92,7 @@ func TestOrderRefused(t *testing.T) {
 	check.Equal(t, "orders that were given", len(s.ordered), 0)
 }
 
-// A request under a name that is not this gateway's is not answered: a page in a browser could have been given it.
+// A request with a host name that is not this gateway's is refused: a browser's page could have sent it.
 func TestHost(t *testing.T) {
 	s := start(t)
 	for host, want := range map[string]int{
@@ -122,7 +122,7 @@ func TestHost(t *testing.T) {
 	}
 }
 
-// desk serves at a unix socket until the test ends.
+// desk serves on a unix socket until the test ends.
 func desk(t *testing.T, group int) (path string, log *bytes.Buffer) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "aldis-control-") // shorter than the test's own, and others may pass
@@ -158,7 +158,7 @@ func desk(t *testing.T, group int) (path string, log *bytes.Buffer) {
 	return path, log
 }
 
-// sendAs gives an order over the socket as somebody else would.
+// sendAs gives an order over the socket as another user.
 func sendAs(t *testing.T, path string, as *syscall.Credential) (answer string, err error) {
 	t.Helper()
 	const request = "POST /silence HTTP/1.1\r\nHost: attacker.example\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 11\r\n\r\n{\"on\":true}"
@@ -170,7 +170,7 @@ func sendAs(t *testing.T, path string, as *syscall.Credential) (answer string, e
 	return string(out), err
 }
 
-// asSender makes the test program one that copies its input to the unix socket, and what comes back to its output.
+// asSender makes the test program one that copies its input to the unix socket, and the answer to its output.
 const asSender = "ALDIS_TEST_AS_SENDER"
 
 func TestMain(m *testing.M) {
@@ -186,14 +186,14 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// Over the unix socket the kernel says who gives an order: root and the gateway's user may, the members of the group
-// may, others may not even where the file's mode lets them in.
+// Over the unix socket the kernel names the user that gives an order. Root, the gateway's user and the members of the group
+// may; others may not, even if the file's mode lets them connect.
 func TestOrderOverTheSocket(t *testing.T) {
 	const ours = 54321
 	for _, tt := range []struct {
 		name  string
 		group int
-		mode  os.FileMode // 0: as it is
+		mode  os.FileMode // 0: unchanged
 		as    syscall.Credential
 		says  string // "": cannot connect
 	}{
@@ -228,7 +228,7 @@ func TestOrderOverTheSocket(t *testing.T) {
 	}
 }
 
-// A socket that a killed gateway left is replaced; one that answers, or a file, is not.
+// A socket that a killed gateway left is replaced; a socket that answers is not, nor is a file.
 func TestListenSocket(t *testing.T) {
 	path, _ := desk(t, -1)
 	_, err := ListenSocket("control.socket", path, -1)
@@ -256,7 +256,8 @@ func TestListenSocket(t *testing.T) {
 	check.Contains(t, "error", fmt.Sprint(err), "is no socket")
 }
 
-// The answer to an order comes when the journal has it. A journal that cannot write is told of, and the answer is the same.
+// The answer to an order comes once the journal has stored it. If the journal cannot write, that is logged, and the answer is
+// the same.
 func TestOrderWaitsForTheJournal(t *testing.T) {
 	s := start(t)
 	asked := 0

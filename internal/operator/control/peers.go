@@ -9,13 +9,13 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// ForgetOrder is the body of POST /peers/forget. The answer is the api.PeerStatus that came of it.
+// ForgetOrder is the body of POST /peers/forget. The answer is the api.PeerStatus afterwards.
 type ForgetOrder struct {
 	Peer     uint16 `json:"peer"`                // id of a [[link.peer]]
 	AnyStart bool   `json:"any_start,omitempty"` // its next start may have any number
 }
 
-// forget gives the gateway the order, and waits until its status shows that.
+// forget gives the gateway the order, and waits until its status shows it.
 func (s Source) forget(ctx context.Context, order ForgetOrder) (any, error) {
 	before, err := s.peer(ctx, order.Peer)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/link/roster"
 )
 
-// RosterOrder is the body of POST /roster: go by a newer roster, and tell it to all peers. The answer is the
-// api.RosterStatus that came of it.
+// RosterOrder is the body of POST /roster: use a newer roster, and send it to all peers. The answer is the api.RosterStatus
+// afterwards.
 type RosterOrder struct {
 	Roster []byte `json:"roster"` // as package roster appends it
 }
@@ -27,7 +27,7 @@ func (o RosterOrder) String() string {
 	return fmt.Sprintf("serial %d of the network %s, %d nodes", r.Serial, r.Network, len(r.Nodes))
 }
 
-// roster gives the gateway the order, and waits until its status shows that, or why not.
+// roster gives the gateway the order, and waits until its status shows the roster, or why it was refused.
 func (s Source) roster(ctx context.Context, order RosterOrder) (any, error) {
 	r, err := roster.Parse(order.Roster)
 	if err != nil {

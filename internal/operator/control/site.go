@@ -14,27 +14,28 @@ import (
 	"aldis/internal/gateway/pair"
 )
 
-// Site is the two machines of a site, as this one sees them.
+// Site is the machines of a site of two or more, as this machine sees them.
 type Site interface {
 	Status() pair.Status
 	Lead()
-	// Retire hands over to the machine at an address, or where that is not valid to the machine that could lead soonest; false: it cannot.
+	// Retire hands over to the machine at an address, or, if the address is not valid, to the machine that can lead soonest;
+	// false: it cannot.
 	Retire(to netip.AddrPort) bool
 }
 
-// LeadOrder is the body of POST /site/lead: this machine shall lead. Lose gives up what the other machine may have confirmed alone. The
-// answer is the pair.Status after it.
+// LeadOrder is the body of POST /site/lead: this machine shall lead. Lose gives up messages that the other machine may have confirmed
+// alone. The answer is the pair.Status afterwards.
 type LeadOrder struct {
 	Lose bool `json:"lose,omitempty"`
 }
 
-// RetireOrder is the body of POST /site/retire: another machine shall lead: the one at an address in cluster.members or
-// site.other, or the one that could soonest.
+// RetireOrder is the body of POST /site/retire: another machine shall lead, either the one at an address in cluster.members or
+// site.other, or the one that can lead soonest.
 type RetireOrder struct {
 	To netip.AddrPort `json:"to,omitzero"`
 }
 
-// siteHandlers answers for a machine of two.
+// siteHandlers adds the handlers of a machine of a site of two or more.
 func (s Source) siteHandlers(mux *http.ServeMux) {
 	mux.HandleFunc("GET /site", func(w http.ResponseWriter, _ *http.Request) {
 		if s.Site == nil {
@@ -85,7 +86,7 @@ func (s Source) retire(_ context.Context, o RetireOrder) (any, error) {
 	return s.Site.Status(), nil
 }
 
-// Following makes the desk of a machine that does not lead: it has no gateway to tell of.
+// Following makes the desk of a machine that does not lead: it has no gateway to report on.
 func Following(src Source, reg *prometheus.Registry) *Desk {
 	closed := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "aldis_http_connections_closed_total", Help: "Connections of http.listen and control.socket closed because too many were open."})

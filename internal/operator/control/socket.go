@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ListenSocket opens a unix socket at path, which a key of the configuration names, for its owner alone, and for the members of a group if that is
-// not -1. A socket left behind by a gateway that was killed is replaced; one that answers is not.
+// ListenSocket opens a unix socket at path, which a key of the configuration names, for its owner, and for the members of a group unless
+// that is -1. It replaces a socket that a killed gateway left behind, but not one that answers.
 func ListenSocket(key, path string, group int) (net.Listener, error) {
 	if info, err := os.Lstat(path); err == nil && info.Mode().Type() != os.ModeSocket {
 		return nil, fmt.Errorf("%s: %s is there and is no socket: remove it, or set another %[1]s", key, path)
@@ -44,7 +44,7 @@ func ListenSocket(key, path string, group int) (net.Listener, error) {
 	return ln, nil
 }
 
-// giverOf asks the kernel who is at the other end.
+// giverOf asks the kernel which user is at the other end.
 func giverOf(conn *net.UnixConn) (g Giver, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -60,7 +60,7 @@ func giverOf(conn *net.UnixConn) (g Giver, err error) {
 	return g, errors.Join(err, cerr)
 }
 
-// peerGroups are the further groups of the other end; none where the kernel does not tell.
+// peerGroups are the supplementary groups of the other end; none if the kernel does not tell.
 func peerGroups(fd uintptr) (groups []int) {
 	var ids [1024]uint32 // more than any user has that gives orders
 	size := uint32(unsafe.Sizeof(ids))

@@ -11,8 +11,9 @@ import (
 	"aldis/internal/site"
 )
 
-// ViewOrder is the body of POST /views: what other sites are told of JXTA peers, or may tell here. Group is the unique value of a JXTA group, ""
-// for all; Site is a name or number, Link a name, "" for any; View "" ends the order of before for the same. The answer is the views in force.
+// ViewOrder is the body of POST /views: how much other sites learn of JXTA peers, or may tell here. Group is the unique value of a JXTA
+// group, or "" for all; Site is a name or id and Link a name, or "" for any. View "" cancels the earlier order for the same group, site and
+// link. The answer is the views in force.
 type ViewOrder struct {
 	Group string          `json:"group,omitempty"`
 	Site  string          `json:"site,omitempty"`
@@ -35,14 +36,14 @@ func (o ViewOrder) String() string {
 	return text
 }
 
-// ViewList is the answer: View holds where none of the Rules fits. The first Ordered of them come from orders.
+// ViewList is the answer: View applies if none of the Rules matches. The first Ordered rules come from orders.
 type ViewList struct {
 	View    jxtabridge.View       `json:"view"`
 	Rules   []jxtabridge.ViewRule `json:"rules,omitempty"`
 	Ordered int                   `json:"ordered"`
 }
 
-// view gives the gateway the order, and waits until its status shows that.
+// view gives the gateway the order, and waits until its status shows it.
 func (s Source) view(ctx context.Context, order ViewOrder) (any, error) {
 	if _, err := order.View.Parts(); order.View != "" && err != nil {
 		return nil, Refusal{http.StatusBadRequest, err.Error()}

@@ -19,23 +19,23 @@ import (
 
 // Bounds of a rehearsal.
 const (
-	whatIfTrace    = 1 << 20          // octets of a trace that is sent here
-	whatIfMessages = 2000             // of traffic, the newest
-	whatIfPatience = 90 * time.Second // of a rehearsal; its process has bounds of its own
-	whatIfLeadS    = 30               // before the first message: the peers find each other
+	whatIfTrace    = 1 << 20          // octets of an uploaded trace
+	whatIfMessages = 2000             // the newest messages of the traffic
+	whatIfPatience = 90 * time.Second // for a rehearsal; its process has bounds of its own
+	whatIfLeadS    = 30               // before the first message, for the peers to find each other
 	whatIfMost     = 24 * 60          // minutes of traffic
 )
 
-// Link is one that traffic can be rehearsed on.
+// Link is a link on which traffic can be rehearsed.
 type Link struct {
 	Name    string `json:"name"`
 	Summary string `json:"summary"`
 }
 
-// Rehearsing plays a trace on another link, beside the gateway and with less right to the machine than it.
+// Rehearsing plays a trace on another link, beside the gateway and with lower priority.
 type Rehearsing struct {
 	Links []Link
-	// Play gives what gateway rehearse --json prints. It ends with ctx.
+	// Play returns the output of gateway rehearse --json. It ends with ctx.
 	Play func(ctx context.Context, link string, deadline time.Duration, trace []byte) ([]byte, error)
 }
 
@@ -59,24 +59,24 @@ func (o WhatIfOrder) String() string {
 	return fmt.Sprintf("%d min of traffic on %.40q", o.Minutes, o.Link)
 }
 
-// octets is how long the body may be: quotes and line ends of a trace take an octet more in JSON.
+// octets bounds the body: quotes and line ends of a trace take one octet more in JSON.
 func (WhatIfOrder) octets() int64 { return 2*whatIfTrace + orderOctets }
 
-// Figures are what traffic cost, or would.
+// Figures are the cost of traffic, real or rehearsed.
 type Figures struct {
 	Messages int `json:"messages"`
 	Arrived  int `json:"arrived"` // in time, when it was rehearsed
-	// Times are from acceptance to the far gateway; rehearsed, of the worst play. nil: none arrived.
+	// Times are from acceptance to the far gateway; of a rehearsal, those of the worst play. nil: no message arrived.
 	MedianS *float64 `json:"median_s"`
 	SlowS   *float64 `json:"slowest_s"`
 	Octets  int64    `json:"octets"`
-	// Of a rehearsal alone.
+	// Only of a rehearsal.
 	AirMinutes  *float64 `json:"air_minutes,omitempty"`
 	Credits     *float64 `json:"credits,omitempty"`
 	CallMinutes *float64 `json:"call_minutes,omitempty"`
 }
 
-// WhatIf is what GET /whatif says: the rehearsal that goes on, or the last one.
+// WhatIf is the answer of GET /whatif: the rehearsal in progress, or the last one.
 type WhatIf struct {
 	State   string    `json:"state"` // "none", "playing", "done", "failed"
 	Link    string    `json:"link,omitempty"`
@@ -93,14 +93,14 @@ type WhatIf struct {
 	Error   string    `json:"error,omitempty"`
 }
 
-// whatIfs keeps the one rehearsal.
+// whatIfs holds the one rehearsal.
 type whatIfs struct {
 	src     Source
 	history func(since time.Time) glance.Spent
 
 	mu   sync.Mutex
 	now  WhatIf
-	stop context.CancelFunc // of the one that goes on; nil: none does
+	stop context.CancelFunc // of the rehearsal in progress; nil: there is none
 }
 
 func newWhatIfs(src Source, history func(time.Time) glance.Spent) *whatIfs {
@@ -122,7 +122,7 @@ func (w *whatIfs) status(rw http.ResponseWriter, _ *http.Request) {
 	answer(rw, now)
 }
 
-// begin begins a rehearsal, one at a time, and answers at once.
+// begin starts a rehearsal, one at a time, and returns at once.
 func (w *whatIfs) begin(ctx context.Context, o WhatIfOrder) (any, error) {
 	if o.Stop {
 		return w.halt()
@@ -177,7 +177,7 @@ func (w *whatIfs) halt() (any, error) {
 	return w.now, nil
 }
 
-// rehearsed is what is read of a rehearsal.
+// rehearsed is the part of a rehearsal's output that is read.
 type rehearsed struct {
 	Verdict, Line  string
 	Messages       int
@@ -199,7 +199,7 @@ type rehearsed struct {
 
 type worst struct{ Worst float64 }
 
-// end takes what a rehearsal has printed.
+// end takes the output of a rehearsal.
 func (w *whatIfs) end(out []byte, err error) {
 	var r rehearsed
 	if err == nil {
@@ -222,7 +222,7 @@ func (w *whatIfs) end(out []byte, err error) {
 	w.now.Notes = append(w.now.Notes, append(r.Problems, r.Notes...)...)
 }
 
-// traffic is what local peers have said in the last minutes as a trace, and in now what it cost.
+// traffic is the messages of local peers in the last minutes as a trace; their cost goes into now.
 func (w *whatIfs) traffic(ctx context.Context, now *WhatIf, minutes int) ([]byte, error) {
 	since := now.Began.Add(-time.Duration(minutes) * time.Minute)
 	if w.src.Messages == nil {
@@ -256,7 +256,7 @@ func (w *whatIfs) traffic(ctx context.Context, now *WhatIf, minutes int) ([]byte
 	return traceOf(rows, since, snapshot.Gateway.End == "terminal"), nil
 }
 
-// figuresOf is what became of messages: each counts once for each site that it is for.
+// figuresOf are the figures of messages: each counts once for each recipient site.
 func figuresOf(rows []api.MessageRow) *Figures {
 	f := &Figures{}
 	var took []float64
@@ -276,8 +276,8 @@ func figuresOf(rows []api.MessageRow) *Figures {
 	return f
 }
 
-// traceOf writes messages as a trace (docs/traces.md) with sizes alone: each sender has a pipe to which the far side listens.
-// A message to several sites is one, to one far peer.
+// traceOf writes messages as a trace (docs/traces.md) with sizes only: each sender has a pipe to which the far side listens. A
+// message to several sites becomes one message to one far peer.
 func traceOf(rows []api.MessageRow, since time.Time, terminal bool) []byte {
 	var b bytes.Buffer
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -302,7 +302,7 @@ func traceOf(rows []api.MessageRow, since time.Time, terminal bool) []byte {
 		line(`{"t":%s,"do":"send","peer":"p%s","pipe":"q%s","octets":%d,"parts":[{"name":"m:m","octets":%[4]d}]}`, at, n, n, r.Octets)
 		octets += int64(r.Octets)
 	}
-	in, out, inOctets, outOctets := len(rows), 0, octets, int64(0) // as the edge sees them
+	in, out, inOctets, outOctets := len(rows), 0, octets, int64(0) // as the edge counts them
 	if terminal {
 		in, out, inOctets, outOctets = 0, len(rows), 0, octets
 	}
@@ -310,5 +310,5 @@ func traceOf(rows []api.MessageRow, since time.Time, terminal bool) []byte {
 	return b.Bytes()
 }
 
-// seconds are to the microsecond, as a trace has them.
+// seconds are written to the microsecond, as in a trace.
 func seconds(s float64) string { return strconv.FormatFloat(s, 'f', 6, 64) }

@@ -19,12 +19,12 @@ import (
 	"aldis/internal/operator/control/glance"
 )
 
-// printed is what gateway rehearse --json prints, as far as it is read here.
+// printed is the part of the output of gateway rehearse --json that is read here.
 const printed = `{"verdict":"GO","line":"GO. All 3 messages arrive within 60 s on hf-2400; the slowest takes 36 s.","messages":3,"on_time":{"typical":3,"worst":3},
 "never_arrived":{"worst":0},"median_s":{"worst":2.5},"max_s":{"worst":36},"cost":{"octets":{"worst":18676},"sbd_credits":{"worst":369},"air_minutes_up":{"worst":0.5},
 "air_minutes_down":{"worst":0.25},"call_minutes_on_demand":{"worst":3}},"notes":["pipes are made up"],"ways_out":["send <b>less</b>"]}`
 
-// ask sends a request with the token, and gives the answer.
+// ask sends a request with the token, and returns the answer.
 func (b *bridgeOf) ask(t *testing.T, method, path, body, token string) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, b.URL+path, strings.NewReader(body))
@@ -56,7 +56,7 @@ func (b *bridgeOf) whatIf(t *testing.T) (w WhatIf) {
 	return w
 }
 
-// One rehearsal at a time, by order alone, and each of its ends is told.
+// There is one rehearsal at a time, started only by an order, and each of its possible ends is reported.
 func TestWhatIfOrders(t *testing.T) {
 	b := newBridge(t, 2, 0)
 	r := b.desk.what.src.Rehearsing
@@ -114,7 +114,7 @@ func TestWhatIfOrders(t *testing.T) {
 	check.Until(t, time.Minute, "it was stopped", func() bool { return b.whatIf(t).Error == "it was stopped" })
 }
 
-// Traffic becomes a trace that the reader of traces takes, with all messages in their order; and its figures.
+// Traffic becomes a trace that the reader of traces accepts, with all messages in their order, and with its figures.
 func TestWhatIfTraffic(t *testing.T) {
 	now := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	row := func(from string, ago, took time.Duration, octets int, states ...string) api.MessageRow {
@@ -155,7 +155,7 @@ func TestWhatIfTraffic(t *testing.T) {
 	check.Equal(t, "slowest", *f.SlowS, 8.0)
 }
 
-// What was on the air since a time is counted by minutes, and from the start at the earliest.
+// Traffic since a time is counted by minutes, and from the start at the earliest.
 func TestSince(t *testing.T) {
 	began := time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 	h := glance.NewHistory(began)
@@ -170,7 +170,7 @@ func TestSince(t *testing.T) {
 	check.Equal(t, "half", h.Since(began.Add(20*time.Minute)), glance.Spent{From: began.Add(20 * time.Minute), Sent: 300, Received: 20})
 }
 
-// TestWhatIfOnThePage: the view is worked with the keyboard, asks for the token, and shows what comes of it.
+// TestWhatIfOnThePage: the view works with the keyboard, asks for the token, and shows the result.
 func TestWhatIfOnThePage(t *testing.T) {
 	g := newBridge(t, 2, 0)
 	g.desk.what.src.Rehearsing.Play = func(context.Context, string, time.Duration, []byte) ([]byte, error) { return []byte(printed), nil }

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// earliest is a time before every gateway of this kind, and slack how far the clocks of two nodes may differ: as
-// internal/gateway has them.
+// earliest is a time before every gateway of this kind, and slack is how far the clocks of two nodes may differ: both as in
+// internal/gateway.
 var earliest = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 const slack = 24 * time.Hour

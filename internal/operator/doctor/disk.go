@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	leastFree   = 16 << 20 // octets: with less a busy hour fills the disk
+	leastFree   = 16 << 20 // octets: if less is free, a busy hour fills the disk
 	slowSync    = time.Second
 	leastInodes = 16
 )
 
-// ownerOf is the user to whom a directory and a key have to belong: the user that runs the gateway, otherwise the owner of path.
+// ownerOf is the user that must own a directory or a key: the user that runs the gateway, otherwise the owner of path.
 func ownerOf(path string, run *Running) int {
 	if run != nil {
 		return run.UID
@@ -41,8 +41,8 @@ func (f *findings) disk(c *config.Config, run *Running) {
 	f.dataDir(c.Node.DataDir, c.Delivery.MaxOctets, owner)
 }
 
-// keyFile looks at what keyfile.LoadKey does not: the owner of the file, and the users that could put another in its place. Whether the
-// file can be read and is closed to others has been checked before.
+// keyFile checks two things that keyfile.LoadKey does not: the owner of the file, and which users could replace it. Whether the file
+// can be read and is closed to others has been checked before.
 func (f *findings) keyFile(path string, owner int) {
 	const check = "key.file"
 	info, err := os.Stat(path)
@@ -58,7 +58,7 @@ func (f *findings) keyFile(path string, owner int) {
 	f.above("key.directory", path, owner)
 }
 
-// above looks at the directory that a file stands in: a user that may write there can put another in its place.
+// above checks the directory of a file: a user that may write there can replace the file.
 func (f *findings) above(check, path string, owner int) {
 	dir := filepath.Dir(path)
 	info, err := os.Stat(dir)
@@ -77,7 +77,7 @@ func (f *findings) above(check, path string, owner int) {
 	}
 }
 
-// dataDir looks at the directory of the journal. max is what may wait there for local peers, in octets.
+// dataDir checks the directory of the journal. max is the most octets that may wait there for local peers.
 func (f *findings) dataDir(dir string, max, owner int) {
 	const check = "disk"
 	info, err := os.Stat(dir)
@@ -107,7 +107,7 @@ func (f *findings) dataDir(dir string, max, owner int) {
 	f.sync(dir)
 }
 
-// space compares what is free with what the journal may need: it is written anew after a failure of the disk.
+// space compares the free space with the space that the journal may need: after a failure of the disk it is written anew.
 func (f *findings) space(dir string, max int) {
 	const check = "disk.space"
 	var s unix.Statfs_t
@@ -135,7 +135,7 @@ func (f *findings) space(dir string, max int) {
 	}
 }
 
-// sync writes a file without a name there and has the disk confirm it. It is gone when it is closed.
+// sync writes a file without a name in a directory, and makes the disk confirm it. Closing removes the file.
 func (f *findings) sync(dir string) {
 	const check = "disk.sync"
 	fd, err := unix.Open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)

@@ -2,7 +2,7 @@
 // remedy. It changes nothing and sends nothing over the link. It asks the kernel for routes and limits, and the
 // running gateway for its status.
 //
-// A fault stops messages from crossing, or soon will. A warning is something that works badly or may not work later.
+// A fault stops messages from crossing, or soon will. A warning is about something that works badly or may not work later.
 //
 // Files: doctor.go findings and the order of checks, start here; clock.go the clock; disk.go data directory and key
 // file; ports.go listening sockets and multicast; rights.go what the process may do; route.go the route to far

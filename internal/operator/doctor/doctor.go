@@ -25,9 +25,9 @@ const (
 	Fault   Grade = "fault"
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
-	Check  string `json:"check"` // what was looked at, the same in every run: "clock", "disk.sync", "far.key"
+	Check  string `json:"check"` // the check, the same in every run: "clock", "disk.sync", "far.key"
 	About  string `json:"about,omitempty"`
 	Grade  Grade  `json:"grade"`
 	Text   string `json:"text"`
@@ -39,10 +39,10 @@ type Running struct {
 	PID    int
 	UID    int
 	Report *control.Report // nil: it does not answer
-	Why    string          // it does not answer
+	Why    string          // why it does not answer
 }
 
-// findings collects them.
+// findings collects the findings.
 type findings struct{ list []Finding }
 
 func (f *findings) ok(check, about, format string, args ...any) {
@@ -57,7 +57,7 @@ func (f *findings) fault(check, about, out, format string, args ...any) {
 	f.list = append(f.list, Finding{check, about, Fault, fmt.Sprintf(format, args...), out})
 }
 
-// Examine looks at everything that a configuration without a mistake names. run is nil when no gateway runs.
+// Examine checks everything that a configuration without a mistake names. run is nil if no gateway runs.
 func Examine(c *config.Config, run *Running, now time.Time) []Finding {
 	f := &findings{}
 	f.ok("configuration", "", "%s has no mistake", c.File)
@@ -75,7 +75,7 @@ func Examine(c *config.Config, run *Running, now time.Time) []Finding {
 	return f.list
 }
 
-// ExamineNode looks at as much as it can while the configuration has mistakes. Each line of err is one mistake.
+// ExamineNode checks as much as it can while the configuration has mistakes. Each line of err is one mistake.
 func ExamineNode(dataDir string, err error, run *Running, now time.Time) []Finding {
 	f := &findings{}
 	for _, line := range strings.Split(err.Error(), "\n") {
@@ -89,7 +89,7 @@ func ExamineNode(dataDir string, err error, run *Running, now time.Time) []Findi
 	return f.list
 }
 
-// gateway says whether one runs.
+// gateway reports whether a gateway runs.
 func (f *findings) gateway(run *Running) {
 	switch {
 	case run == nil:
@@ -104,7 +104,7 @@ func (f *findings) gateway(run *Running) {
 	}
 }
 
-// Find asks the kernel who listens at the socket for orders of a gateway. It sends nothing. nil: nobody.
+// Find asks the kernel which process listens at the socket for orders of a gateway. It sends nothing. nil: none.
 func Find(socket string) (*Running, error) {
 	conn, err := net.DialTimeout("unix", socket, 5*time.Second)
 	if err != nil {
@@ -137,7 +137,7 @@ func userName(uid int) string {
 	return fmt.Sprintf("user %d", uid)
 }
 
-// procFile is a file of a process below /proc; "" where this user may not look.
+// procFile reads a file of a process below /proc; "" if this user may not.
 func procFile(pid int, name string) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, name))
 	return string(text)

@@ -20,7 +20,7 @@ import (
 
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// has expects a finding; a fault or warning has a way out.
+// has checks for a finding; a fault or warning must have a remedy.
 func has(t *testing.T, f *findings, checked string, grade Grade, words ...string) {
 	t.Helper()
 	for _, x := range f.list {
@@ -35,7 +35,7 @@ func has(t *testing.T, f *findings, checked string, grade Grade, words ...string
 	t.Errorf("no %s of %s with %q in %+v", grade, checked, words, f.list)
 }
 
-// What the running gateway says of a far one, state by state.
+// The running gateway's report about a far gateway, state by state.
 func TestFar(t *testing.T) {
 	p, err := profile.Load("iridium-directip", nil)
 	if err != nil {
@@ -53,7 +53,7 @@ func TestFar(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name    string
-		known   time.Duration // how long the gateway has known the far one
+		known   time.Duration // how long the gateway has known the far gateway
 		state   func(*api.PeerStatus)
 		report  func(*control.Report)
 		checked string
@@ -126,7 +126,7 @@ func TestClock(t *testing.T) {
 	has(t, &f, "clock.synchronised", Warning, "not permitted")
 }
 
-// What /proc says of a process in the unit, and of one started by hand.
+// The entries in /proc of a process in the unit, and of one started by hand.
 func TestRights(t *testing.T) {
 	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax core file size        0                    unlimited            bytes\nMax open files            1024                 524288               files\nMax nice priority         unlimited            0\n"
 	for name, want := range map[string]uint64{"Max core file size": 0, "Max open files": 1024, "Max nice priority": 1<<64 - 1} {
@@ -162,7 +162,7 @@ func TestRights(t *testing.T) {
 	has(t, &f, "rights.given_up", Warning, rights.Files+": an old kernel", "it has: "+rights.Calls)
 }
 
-// Addresses as the kernel's tables have them.
+// Addresses in the form of the kernel's tables.
 func TestAddress(t *testing.T) {
 	for text, want := range map[string]string{
 		"0100007F:23F0": "127.0.0.1:9200", "00000000:0016": "0.0.0.0:22",
@@ -184,7 +184,7 @@ func TestOctets(t *testing.T) {
 	}
 }
 
-// Where each node has a key of its own that file is looked at, not the network's.
+// If each node has a key of its own, that file is checked, not the network's.
 func TestKeyOfANode(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "node.key")

@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	fewest   = 20 // messages: with fewer nothing is said of the link
-	patience = 10 // of the longest round trips after a start, before a far gateway is missed
+	fewest   = 20 // messages: with fewer, nothing is reported about the link
+	patience = 10 // of the longest round trips after a start, before a far gateway counts as missing
 )
 
-// far tells what the running gateway knows of the others: whether they are heard, whether they have the same key, and
-// whether the link does what its profile says.
+// far reports what the running gateway knows of far gateways: whether they are heard, whether they have the same key, and
+// whether the link is as in its profile.
 func (f *findings) far(c *config.Config, run *Running, now time.Time) {
 	if t := &c.Link.Trust; t.On() {
 		f.ok("key.check", "", "this node's key has the fingerprint %s; roster %d of the authority %s: that must be the same at every gateway, and may be said aloud",
@@ -40,7 +40,7 @@ func (f *findings) far(c *config.Config, run *Running, now time.Time) {
 	}
 }
 
-// heard says whether a far gateway is heard, and whether it has the same key.
+// heard reports whether a far gateway is heard, and whether it has the same key.
 func (f *findings) heard(c *config.Config, run *Running, p api.PeerStatus, now time.Time) {
 	const check = "far.heard"
 	r := run.Report
@@ -93,7 +93,7 @@ func heardText(p api.PeerStatus, now time.Time) string {
 	return "last " + max(now.Sub(at), 0).Round(time.Second).String() + " ago"
 }
 
-// profile tells how the link differs from its profile, as the gateway has measured it (docs/faults.md).
+// profile reports how the link differs from its profile, as the gateway has measured it (docs/faults.md).
 func (f *findings) profile(p profile.Profile, s api.PeerStatus) {
 	const check, out = "link.profile", "gateway tune --fit with captures of both ends makes a profile of what the link does; use it at both ends"
 	m := s.Measured

@@ -19,7 +19,7 @@ import (
 	"aldis/internal/edge/radio"
 )
 
-// ports looks whether each listening address can be had, or is held by the gateway itself. Nothing listens for that.
+// ports checks that each listening address is free, or held by the gateway itself. Nothing listens during the check.
 func (f *findings) ports(c *config.Config, run *Running) {
 	for _, l := range c.Listens() {
 		f.port(l.Key, true, l.At, run)
@@ -53,7 +53,7 @@ func (f *findings) port(key string, tcp bool, at netip.AddrPort, run *Running) {
 	}
 }
 
-// held says of a port in use whether it is in the right hands.
+// held reports whether a port in use is held by the gateway.
 func (f *findings) held(key, name string, by []int, run *Running) {
 	const check = "port"
 	other := slices.DeleteFunc(slices.Clone(by), func(pid int) bool { return pid == 1 || run != nil && (pid == run.PID || pid == Parent(run.PID)) })
@@ -71,14 +71,14 @@ func (f *findings) held(key, name string, by []int, run *Running) {
 	}
 }
 
-// bind tries to have an address, and lets go of it. Without listen(2) no peer can meet it.
+// bind tries to bind an address, and releases it. Without listen(2) no peer can connect to it.
 func bind(tcp bool, at netip.AddrPort) error {
 	fd, to, err := socket(tcp, at)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if tcp { // what a closed connection has left is no hindrance
+	if tcp { // leftovers of closed connections do not matter
 		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1); err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func bind(tcp bool, at netip.AddrPort) error {
 	return unix.Bind(fd, to)
 }
 
-// socket is one of the family of an address, and that address for the kernel.
+// socket makes a socket of the address's family, and the address for the kernel.
 func socket(tcp bool, at netip.AddrPort) (fd int, to unix.Sockaddr, err error) {
 	family, kind := unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC
 	if tcp {
@@ -106,7 +106,7 @@ func socket(tcp bool, at netip.AddrPort) (fd int, to unix.Sockaddr, err error) {
 	return fd, to, err
 }
 
-// holders are the processes that have a listening socket there, as far as this user may see.
+// holders are the processes that have a listening socket at an address, as far as this user may see.
 func holders(tcp bool, at netip.AddrPort) (pids []int) {
 	inodes := map[string]bool{}
 	for _, table := range map[bool][]string{true: {"tcp", "tcp6"}, false: {"udp", "udp6"}}[tcp] {
@@ -145,7 +145,7 @@ func holders(tcp bool, at netip.AddrPort) (pids []int) {
 	return pids
 }
 
-// address reads one of /proc/net: words of four octets, each in the machine's order, and a port.
+// address parses an address of /proc/net: words of four octets, each in the machine's order, and a port.
 func address(text string) (at netip.AddrPort, ok bool) {
 	host, port, _ := strings.Cut(text, ":")
 	raw, err := hex.DecodeString(host)
@@ -160,7 +160,7 @@ func address(text string) (at netip.AddrPort, ok bool) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(n)), true
 }
 
-// Parent is the process that started another; 0 where nobody tells.
+// Parent is the process that started another; 0: not known.
 func Parent(pid int) int {
 	_, rest, _ := strings.Cut(procFile(pid, "stat"), ") ")
 	if w := strings.Fields(rest); len(w) > 1 {
@@ -170,7 +170,7 @@ func Parent(pid int) int {
 	return 0
 }
 
-// multicast looks at the interfaces on which groups are heard.
+// multicast checks the interfaces on which groups are heard.
 func (f *findings) multicast(c *config.Config) {
 	if g := c.LAN.Multicast; g.IsValid() {
 		at := c.LAN.TCP.Addr()

@@ -13,7 +13,7 @@ import (
 
 const asUnit = "run it by the systemd unit of the package (docs/install.md), which sets it"
 
-// rights looks at what the gateway's process may do, and what of the machine it could reach.
+// rights checks what the gateway's process may do, and which parts of the machine it could reach.
 func (f *findings) rights(c *config.Config, run *Running) {
 	f.namespaces(c, run)
 	if run == nil {
@@ -38,7 +38,7 @@ func (f *findings) rights(c *config.Config, run *Running) {
 	}
 }
 
-// user looks at the user and the capabilities with which the process runs.
+// user checks the user and the capabilities with which the process runs.
 func (f *findings) user(run *Running, is map[string]string) {
 	effective, err := strconv.ParseUint(is["CapEff"], 16, 64)
 	switch {
@@ -51,7 +51,7 @@ func (f *findings) user(run *Running, is map[string]string) {
 	}
 }
 
-// hardening names which lines of the unit the process shows, as /proc tells it.
+// hardening reports which lines of the unit are in effect for the process, according to /proc.
 func (f *findings) hardening(run *Running, is map[string]string) {
 	bounding, err := strconv.ParseUint(is["CapBnd"], 16, 64)
 	var on, off []string
@@ -83,7 +83,7 @@ func (f *findings) hardening(run *Running, is map[string]string) {
 	f.ok(check, "", "of the unit's hardening is active: %s", strings.Join(on, ", "))
 }
 
-// protections are those that the gateway has given itself at its start.
+// protections reports the protections that the gateway has set up itself at its start.
 func (f *findings) protections(list []rights.Protection) {
 	var on []string
 	for _, p := range list {
@@ -100,7 +100,7 @@ func (f *findings) protections(list []rights.Protection) {
 	}
 }
 
-// memory looks where the network's key could get to from the process's memory: a core dump, or a disk to which memory is moved.
+// memory checks where the network's key could go from the process's memory: to a core dump, or to swap on a disk.
 func (f *findings) memory(run *Running, limits string) {
 	if n, ok := softLimit(limits, "Max core file size"); ok && n > 1 { // 1 leaves none, also where the kernel pipes dumps (core(5))
 		f.warn("rights.core", "", asUnit+": LimitCORE=1; by hand: ulimit -c 0", "a crash may leave a core dump, which holds the network's key")
@@ -120,7 +120,7 @@ func (f *findings) memory(run *Running, limits string) {
 	}
 }
 
-// noSwap says that the control group of a process has none.
+// noSwap says that the control group of a process has no swap.
 func noSwap(pid int) bool {
 	_, group, ok := strings.Cut(procFile(pid, "cgroup"), "0::")
 	if !ok {
@@ -130,7 +130,7 @@ func noSwap(pid int) bool {
 	return err == nil && strings.TrimSpace(string(text)) == "0"
 }
 
-// namespaces looks whether the process that runs libnorm gets its cell.
+// namespaces checks whether the process that runs libnorm gets its cell.
 func (f *findings) namespaces(c *config.Config, run *Running) {
 	const check, out = "rights.cell", "docs/install.md, \"The process that runs libnorm\", says what to change"
 	switch {
@@ -178,7 +178,7 @@ func softLimit(limits, name string) (n uint64, ok bool) {
 	return 0, false
 }
 
-// readOnlyRoot says whether the file system that a process has at / can only be read there.
+// readOnlyRoot says whether the file system at / of a process is read-only.
 func readOnlyRoot(mountinfo string) (is bool) {
 	for line := range strings.Lines(mountinfo) {
 		if w := strings.Fields(line); len(w) > 5 && w[4] == "/" { // the last one covers those before it

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// routes asks the kernel for the way to each far gateway, and how long a packet may be there. A datagram socket that is
-// connected sends nothing.
+// routes asks the kernel for the route to each far gateway, and the MTU on it. It connects a datagram socket, which sends
+// nothing.
 func (f *findings) routes(c *config.Config, run *Running) {
 	for _, p := range c.Link.Peers {
 		at := p.Address
@@ -39,7 +39,7 @@ func (f *findings) route(name string, at netip.AddrPort, p profile.Profile) {
 	}
 	headers := profile.IPUDPOctets
 	if !at.Addr().Unmap().Is4() {
-		headers += 20 // IPv6's is longer
+		headers += 20 // the IPv6 header is longer
 	}
 	const check = "mtu"
 	if whole := p.Largest() + headers; whole > mtu {
@@ -50,7 +50,7 @@ func (f *findings) route(name string, at netip.AddrPort, p profile.Profile) {
 	f.ok(check, name, "packets of profile %s have at most %d octets, and the way to %s takes %d", p.Name, p.Largest()+headers, name, mtu)
 }
 
-// routeTo is this machine's address on the way to another, and how long an IP packet may be there, as the kernel knows it.
+// routeTo is this machine's address on the route to another, and the longest IP packet on it that the kernel knows of.
 func routeTo(at netip.AddrPort) (local netip.Addr, mtu int, err error) {
 	fd, to, err := socket(false, at)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package logbook gives every line of the operator's log a stable key, which stays when the words change, and says
-// what the line means.
+// Package logbook gives every line of the operator's log a stable key, which stays when the words change, and explains the
+// line.
 //
 // The table is in events.go. docs/log.md is generated from it and from the source: go test ./internal/operator/logbook -run
 // TestPage -args -write. A test finds every place in the source that writes to the log, and fails when its text is not
@@ -10,13 +10,13 @@ import "strings"
 
 // Event is one kind of line.
 type Event struct {
-	Key     string // "peer.started": what scripts and alerts go by; it never changes
-	Text    string // of the line; one that ends with a space or a colon is the beginning of it
+	Key     string // "peer.started": scripts and alerts use it; it never changes
+	Text    string // of the line; a text that ends with a space or a colon is the beginning of the line
 	Meaning string // for the operator, beyond what the text says
-	Fields  string // those that come from elsewhere than the place that writes the line, with spaces between
+	Fields  string // fields that come from elsewhere than the place that writes the line, with spaces between
 }
 
-// Field is the name under which a line carries its key.
+// Field is the name of the field that carries a line's key.
 const Field = "event"
 
 // Unknown is the key of a line that is not in the table.
@@ -30,7 +30,7 @@ var byText = func() map[string]string {
 	return m
 }()
 
-// KeyOf is the key of a line by its text.
+// KeyOf is the key of a line with this text.
 func KeyOf(text string) string {
 	if key := byText[text]; key != "" {
 		return key
@@ -43,5 +43,5 @@ func KeyOf(text string) string {
 	return Unknown
 }
 
-// open tells whether lines of the event go on behind its text.
+// open says whether lines of the event go on after its text.
 func (e Event) open() bool { return strings.HasSuffix(e.Text, " ") || strings.HasSuffix(e.Text, ":") }

@@ -16,7 +16,7 @@ var write = flag.Bool("write", false, "write docs/log.md")
 
 const pageFile = top + "/docs/log.md"
 
-// found is the lines of each text of the source.
+// found are the lines for each text in the source.
 func found(t *testing.T) map[string][]line {
 	byText := map[string][]line{}
 	for _, l := range scan(t) {
@@ -30,7 +30,7 @@ func found(t *testing.T) map[string][]line {
 	return byText
 }
 
-// Every line of the log has one key, and every key a line.
+// Every line of the log has one key, and every key has a line.
 func TestEvents(t *testing.T) {
 	byText := found(t)
 	texts, keys := map[string]bool{}, map[string]bool{}
@@ -70,7 +70,7 @@ func TestEvents(t *testing.T) {
 	check.Equal(t, "a line of nobody", KeyOf("the moon is full"), Unknown)
 }
 
-// docs/log.md is what the table and the source say.
+// docs/log.md agrees with the table and the source.
 func TestPage(t *testing.T) {
 	byText := found(t)
 	var b strings.Builder

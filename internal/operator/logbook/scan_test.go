@@ -19,12 +19,12 @@ const top = "../../.."
 type line struct {
 	at     string
 	level  string
-	texts  []string // one of them; a text that ends with a variable has only what stands before it
-	fields []string // those that stand at the place itself
+	texts  []string // one of them is logged; of a text that ends with a variable, only the part before it
+	fields []string // fields at the place itself
 	spread bool     // others come from elsewhere
 }
 
-// scan finds every line of the log in the source of what runs on a ship.
+// scan finds every line of the log in the source of the ship's program.
 func scan(t *testing.T) (lines []line) {
 	t.Helper()
 	dirs := map[string]bool{"cmd/gateway": true}
@@ -79,7 +79,7 @@ func scan(t *testing.T) (lines []line) {
 	return lines
 }
 
-// lineOf reads a call that writes to the log: Note(level, text, fields...) of the pure rooms, Warn(text, fields...) and its
+// lineOf reads a call that writes to the log: Note(level, text, fields...) of the pure rooms, Warn(text, fields...) and the
 // like of a logger, slog.NewRecord.
 func (r room) lineOf(fn *ast.FuncDecl, call *ast.CallExpr) (l line, ok bool) {
 	sel, isSel := call.Fun.(*ast.SelectorExpr)
@@ -116,7 +116,7 @@ func (r room) lineOf(fn *ast.FuncDecl, call *ast.CallExpr) (l line, ok bool) {
 	return l, true
 }
 
-// logger tells whether an expression is one by its name.
+// logger says, by its name, whether an expression is a logger.
 func logger(x ast.Expr) bool {
 	switch x := x.(type) {
 	case *ast.Ident:
@@ -139,8 +139,8 @@ func literal(x ast.Expr) (string, bool) {
 // room is the files of one package.
 type room []*ast.File
 
-// texts are what an expression may be: a literal or constant, what stands before a variable, or what the function or its
-// callers in the same package give to a variable.
+// texts are the possible values of an expression: a literal or constant, the part before a variable, or the values that the
+// function or its callers in the same package give to a variable.
 func (r room) texts(fn *ast.FuncDecl, x ast.Expr) []string {
 	if s, ok := literal(x); ok {
 		return []string{s}
@@ -191,7 +191,7 @@ func (r room) texts(fn *ast.FuncDecl, x ast.Expr) []string {
 	return nil
 }
 
-// parameter is the place of a parameter, -1 when the function has none of this name.
+// parameter is the index of a parameter, -1 if the function has none of this name.
 func parameter(fn *ast.FuncDecl, name string) (at int) {
 	for _, f := range fn.Type.Params.List {
 		for _, id := range f.Names {

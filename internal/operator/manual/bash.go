@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Bash is the completion for bash. It needs nothing but bash.
+// Bash is the completion for bash. It needs only bash.
 func (p Program) Bash() string {
 	var b strings.Builder
 	var names []string
@@ -89,5 +89,5 @@ func (p Program) bashCommand(b *strings.Builder, c Command) {
 	fmt.Fprintf(b, "\t\twords=\"$words %s\" ;;\n", strings.Join(append(typed, "-h"), " "))
 }
 
-// pattern matches the flag with one dash and with two: both mean the same.
+// pattern matches the flag with one dash or two: both mean the same.
 func (f Flag) pattern() string { return "-" + f.Name + "|--" + f.Name }

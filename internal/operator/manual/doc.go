@@ -1,5 +1,5 @@
-// Package manual writes what an operator reads or types about the commands of a program: help, man pages, and
-// completions for three shells. All are generated from one description of the commands. The package is pure.
+// Package manual writes the texts that help an operator with the commands of a program: help, man pages, and completions for
+// three shells. All are generated from one description of the commands. The package is pure.
 //
 // # Files
 //

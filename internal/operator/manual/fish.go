@@ -51,7 +51,7 @@ complete -c %[1]s -n __%[1]s_behind -a help -d 'say more of a command'
 	return b.String()
 }
 
-// fish is the flag as arguments of complete.
+// fish is the flag as arguments of fish's complete.
 func (f Flag) fish() string {
 	s := "-l " + f.Name
 	if len(f.Name) == 1 {

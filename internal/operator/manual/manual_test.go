@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sample is a program with one of each.
+// sample is a program with one of each kind.
 func sample() Program {
 	fs := flag.NewFlagSet("send", flag.ContinueOnError)
 	fs.String("c", "/etc/boat.toml", "configuration `file`")
@@ -118,7 +118,7 @@ func FuzzRoff(f *testing.F) {
 	})
 }
 
-// The page of the documentation has each command, its calls, flags and defaults, and nothing that Markdown takes for its own.
+// The page of the documentation has each command, its calls, flags and defaults, and no text that Markdown would interpret.
 func TestMarkdown(t *testing.T) {
 	page := sample().Markdown()
 	for _, c := range sample().Commands() {

@@ -64,15 +64,15 @@ func (p Program) markdown(b *strings.Builder, c Command) {
 	}
 }
 
-// plain makes a text that Markdown shows as it is.
+// plain escapes a text so that Markdown shows it unchanged.
 func plain(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "<", "&lt;", "[", `\[`, "]", `\]`, "`", "\\`").Replace(s)
 }
 
-// cell makes a text fit for a table.
+// cell escapes a text for a table.
 func cell(s string) string { return strings.ReplaceAll(strings.ReplaceAll(s, "|", `\|`), "\n", " ") }
 
-// anchor is the name under which a heading is found.
+// anchor is the link target of a heading.
 func anchor(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -9,21 +9,21 @@ import (
 
 // Program is a program with commands.
 type Program struct {
-	Name    string // what is typed: "gateway"
-	Product string // what it belongs to, with its version: "Aldis 0.2.0"
-	Date    string // of the pages, such as 2026-11-22; "" when it is not known
+	Name    string // the typed name: "gateway"
+	Product string // the product that it belongs to, with version: "Aldis 0.2.0"
+	Date    string // of the pages, such as 2026-11-22; "": not known
 	Summary string // a phrase without a full stop
 	About   string // one sentence
 	End     string // the last line of the help
 	Groups  []Group
 	Files   []File
-	Second  Second // the program that has some of the commands; none: they are all in this one
+	Second  Second // the program that has some of the commands; zero: all are in this one
 }
 
-// Second is a second program, to which the first hands commands.
+// Second is a second program, to which the first passes commands on.
 type Second struct {
 	Name  string
-	About string // a sentence on where it is had
+	About string // a sentence on where to get it
 }
 
 // Group is commands for one purpose.
@@ -32,13 +32,13 @@ type Group struct {
 	Commands []Command
 }
 
-// Command is what an operator must know of a command. One inside of another, such as "pmul send", follows that one.
+// Command describes a command for operators. A subcommand, such as "pmul send", follows its command.
 type Command struct {
 	Name    string // the words after the program's name
 	Summary string // a phrase without a full stop
 	About   string // lines of usage, and after an empty line paragraphs of text
 	Words   []string
-	Files   bool // file names stand behind the flags
+	Files   bool // file names may follow the flags
 	Flags   []Flag
 	Second  bool // the second program has it
 }
@@ -46,10 +46,10 @@ type Command struct {
 // Flag is one flag of a command.
 type Flag struct {
 	Name    string   // without dashes
-	Value   string   // what its value is: "file", "duration"; "" for a flag without value
+	Value   string   // the kind of value: "file", "duration"; "" for a flag without value
 	About   string   // a phrase
 	Default string   // "" for none
-	Choices []string // values that can be had, beside others
+	Choices []string // suggested values, besides others
 }
 
 // File is a file that commands read or write.
@@ -68,7 +68,7 @@ func FlagsOf(fs *flag.FlagSet, choices map[string][]string) (flags []Flag) {
 	return flags
 }
 
-// Typed is the flag with as many dashes as one types.
+// Typed is the flag with its usual dashes.
 func (f Flag) Typed() string {
 	if len(f.Name) == 1 {
 		return "-" + f.Name
@@ -81,7 +81,7 @@ func (f Flag) file() bool {
 	return slices.Contains([]string{"file", "FILE", "directory", "DIR", "path"}, f.Value) || len(f.Choices) > 0
 }
 
-// inner are the commands inside of c.
+// inner are the subcommands of c.
 func (p Program) inner(c Command) (inner []Command) {
 	for _, d := range p.Commands() {
 		if strings.HasPrefix(d.Name, c.Name+" ") {
@@ -91,13 +91,13 @@ func (p Program) inner(c Command) (inner []Command) {
 	return inner
 }
 
-// outer says that a command stands by itself, and not inside of another.
+// outer says that a command is no subcommand.
 func (c Command) outer() bool { return !strings.Contains(c.Name, " ") }
 
 // last is the last word of the name.
 func (c Command) last() string { return c.Name[strings.LastIndexByte(c.Name, ' ')+1:] }
 
-// Commands are those of all groups.
+// Commands are the commands of all groups.
 func (p Program) Commands() (all []Command) {
 	for _, g := range p.Groups {
 		all = append(all, g.Commands...)
@@ -105,7 +105,7 @@ func (p Program) Commands() (all []Command) {
 	return all
 }
 
-// Help is what the program says when it is called without a command.
+// Help is the output of the program when it is called without a command.
 func (p Program) Help() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "usage: %s COMMAND [flags]\n\n%s\n", p.Name, p.About)
@@ -130,7 +130,7 @@ func (p Program) Help() string {
 	return b.String()
 }
 
-// summary is what a list says of a command.
+// summary is the text about a command in a list.
 func (p Program) summary(c Command) string {
 	if c.Second {
 		return c.Summary + " " + p.Second.mark()
@@ -138,10 +138,10 @@ func (p Program) summary(c Command) string {
 	return c.Summary
 }
 
-// mark stands behind the commands of the second program.
+// mark follows the commands of the second program.
 func (s Second) mark() string { return "[" + s.Name + "]" }
 
-// also says of a command of the second program where it is had; "" of others.
+// also says where to get the second program, if the command is one of its; "" for others.
 func (p Program) also(c Command) string {
 	if c.Second {
 		return p.Second.About

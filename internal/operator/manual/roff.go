@@ -12,7 +12,7 @@ type Page struct {
 	Text string
 }
 
-// Pages are the man pages: one of the program and one of each command.
+// Pages are the man pages: one for the program and one for each command.
 func (p Program) Pages() []Page {
 	pages := []Page{{p.Name + ".1", p.overview()}}
 	for _, c := range p.Commands() {
@@ -137,10 +137,10 @@ func (f Flag) write(b *strings.Builder) {
 
 func bold(s string) string { return "\\fB" + literal(s) + "\\fP" }
 
-// literal is s as it is typed: no dash becomes a hyphen, and no quote a curly one.
+// literal escapes s as typed text: no dash becomes a hyphen, and no quote a curly one.
 func literal(s string) string { return escape(s, true) }
 
-// flowing is running text. Words that begin with a dash are typed, other dashes join words.
+// flowing escapes running text. Words that begin with a dash are typed text; other dashes join words.
 func flowing(s string) string { return escape(s, false) }
 
 func escape(s string, typed bool) string {

@@ -2,11 +2,11 @@ package manual
 
 import "strings"
 
-// text is the help of a command, taken apart.
+// text is the parsed help of a command.
 type text struct {
 	usage []string // one call each
 	body  []block
-	exit  string // what the exit codes mean
+	exit  string // the meaning of the exit codes
 }
 
 // block is a paragraph, a line of an example, or an entry of a list.
@@ -14,7 +14,7 @@ type block struct {
 	kind  blockKind
 	term  string // of an entry
 	text  string
-	apart bool // an empty line stands before it
+	apart bool // an empty line precedes it
 }
 
 type blockKind int
@@ -25,8 +25,8 @@ const (
 	entry
 )
 
-// read takes the help of a program's command apart. A line that is indented is an example; with two blanks or more in its
-// middle it is an entry of a list, which goes on in lines that are indented further.
+// read parses the help of a program's command. An indented line is an example; with two blanks or more in its middle it is an
+// entry of a list, which goes on in lines that are indented further.
 func read(program, about string) (t text) {
 	head, body, _ := strings.Cut(about, "\n\n")
 	for _, line := range strings.Split(head, "\n") {
@@ -54,7 +54,7 @@ func read(program, about string) (t text) {
 	return t
 }
 
-// add adds a line, bare without the blanks around it.
+// add adds a line; bare is the line without surrounding blanks.
 func (t *text) add(line, bare string, apart bool) {
 	var before *block
 	if n := len(t.body); n > 0 && !apart {

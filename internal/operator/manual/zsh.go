@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Zsh is the completion for zsh: a file of the name _gateway on its fpath.
+// Zsh is the completion for zsh: a file named _gateway on its fpath.
 func (p Program) Zsh() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "#compdef %s\n\n_words_or_files() { _alternative \"words:word:($*)\" files:file:_files }\n\nlocal -a commands\ncommands=(\n", p.Name)
@@ -69,5 +69,5 @@ func (f Flag) zshAction() string {
 	return " "
 }
 
-// quoted is s between single quotes, as all three shells read it.
+// quoted is s in single quotes, which all three shells understand.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

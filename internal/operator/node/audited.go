@@ -13,7 +13,7 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// openAudit opens the record of orders. A disk without room is no reason not to start.
+// openAudit opens the audit record. A full disk does not prevent a start.
 func (n *node) openAudit() (err error) {
 	n.audit, err = audit.OpenSealed(n.cfg.Node.DataDir, time.Now, n.secret, n.journal.Key())
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
@@ -23,7 +23,7 @@ func (n *node) openAudit() (err error) {
 	return err
 }
 
-// keep enters e in the record of orders. A failure to do so is logged; the order is obeyed all the same.
+// keep enters e in the audit record. If that fails it is logged; the order is obeyed all the same.
 func (n *node) keep(e audit.Entry) {
 	if err := n.audit.Add(e); err != nil {
 		n.log.Error("the audit log cannot be written; the gateway still carries out orders, but does not record them", "error", err)
@@ -35,15 +35,15 @@ const (
 	refusalsAgain = time.Hour
 )
 
-// refusals enters that datagrams of the link were refused.
+// refusals enters in the audit record that datagrams of the link were refused.
 type refusals struct {
 	n       *node
 	entered map[string]uint64
-	serial  uint32        // of the roster that was entered; 0: none yet
-	done    chan struct{} // closed when watch has ended
+	serial  uint32        // of the roster that was entered last; 0: none yet
+	done    chan struct{} // closed when watch has returned
 }
 
-// watch enters them within refusalsEvery, and while that goes on every refusalsAgain, until ctx ends.
+// watch enters refused datagrams within refusalsEvery, and while more come every refusalsAgain, until ctx ends.
 func (r *refusals) watch(ctx context.Context) {
 	defer close(r.done)
 	tick := time.NewTicker(refusalsEvery)
@@ -66,7 +66,7 @@ func (r *refusals) watch(ctx context.Context) {
 	}
 }
 
-// roster enters which roster the gateway goes by, whoever gave it.
+// roster enters which roster the gateway uses, whoever gave it.
 func (r *refusals) roster(s api.Status) {
 	if s.Roster != nil && s.Roster.Serial != r.serial {
 		r.serial = s.Roster.Serial
@@ -74,7 +74,8 @@ func (r *refusals) roster(s api.Status) {
 	}
 }
 
-// enter enters the datagrams dropped since its last call, and the peers in whose names somebody else had sealed them; false: there are none.
+// enter enters the datagrams dropped since its last call, and the peers in whose names somebody else had sealed them; false: there were
+// none.
 func (r *refusals) enter(s api.Status) bool {
 	grown := map[string]uint64{}
 	for reason, count := range s.Dropped {

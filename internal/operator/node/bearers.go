@@ -20,7 +20,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// bearer is the sockets of a way over the air.
+// bearer is the sockets of one link.
 type bearer interface {
 	Send([]api.Datagram)
 	Gather(most int)
@@ -28,18 +28,18 @@ type bearer interface {
 	Close() error
 }
 
-// airSide is what the bearers have.
+// airSide holds the bearers.
 type airSide struct {
 	bearers []bearer                      // in the order of the configuration
-	members atomic.Pointer[roster.Roster] // those in force; nil: all nodes share a key
+	members atomic.Pointer[roster.Roster] // the roster in force; nil: all nodes share a key
 	tls     *tlslink.Metrics              // nil: no bearer is over TLS
-	lead    *leadership                   // nil: this machine is the only one of the site
+	lead    *leadership                   // nil: this machine is the only one of its site
 	modems  []listens
-	desks   []*modem.Desk // of modems that are heard
+	desks   []*modem.Desk // of modems that report
 	refused prometheus.Counter
 }
 
-// awaited is a radio whose network is not there yet. What is sent until then is lost, as on a link that is down.
+// awaited is a radio whose network is not there yet. Datagrams that are sent until then are lost, as on a link that is down.
 type awaited struct {
 	radio  atomic.Pointer[radio.Radio] // nil: not yet
 	unsent atomic.Uint64
@@ -47,10 +47,10 @@ type awaited struct {
 	ended  chan struct{}
 }
 
-// awaitEvery is how often a network is looked for.
+// awaitEvery is the time between two attempts to open it.
 const awaitEvery = 5 * time.Second
 
-// await opens a radio as soon as that goes, and says so.
+// await opens a radio as soon as that succeeds, and then calls there.
 func await(open func() (*radio.Radio, error), there func()) *awaited {
 	a := &awaited{end: make(chan struct{}), ended: make(chan struct{})}
 	go func() {
@@ -73,7 +73,7 @@ func await(open func() (*radio.Radio, error), there func()) *awaited {
 	return a
 }
 
-// Send, Gather and Stats are those of the radio, once there is one.
+// Send passes datagrams to the radio, once there is one.
 func (a *awaited) Send(list []api.Datagram) {
 	if r := a.radio.Load(); r != nil {
 		r.Send(list)
@@ -82,14 +82,14 @@ func (a *awaited) Send(list []api.Datagram) {
 	}
 }
 
-// Gather hands over what has come.
+// Gather passes the call to the radio, once there is one.
 func (a *awaited) Gather(most int) {
 	if r := a.radio.Load(); r != nil {
 		r.Gather(most)
 	}
 }
 
-// Stats counts what could not be sent as unsent.
+// Stats also counts datagrams that could not be sent as unsent.
 func (a *awaited) Stats() (s radio.Stats) {
 	if r := a.radio.Load(); r != nil {
 		s = r.Stats()
@@ -98,7 +98,7 @@ func (a *awaited) Stats() (s radio.Stats) {
 	return s
 }
 
-// Close ends the radio, or the wait for it.
+// Close closes the radio, or stops waiting for it.
 func (a *awaited) Close() error {
 	close(a.end)
 	<-a.ended
@@ -108,13 +108,13 @@ func (a *awaited) Close() error {
 	return nil
 }
 
-// listens is a socket for a modem.
+// listens is a listening socket for a modem.
 type listens struct {
 	modem.Config
 	net.Listener
 }
 
-// openModem opens the socket on which the modem of a bearer may speak. It is open to the users that may give orders.
+// openModem opens the socket on which the modem of a bearer may report. Users that may give orders can open it.
 func (n *node) openModem(place int, l config.Link) error {
 	if n.air.refused == nil {
 		n.air.refused = prometheus.NewCounter(prometheus.CounterOpts{Name: "aldis_modem_refused_total", Help: "Lines and connections of modems that were not taken."})
@@ -127,14 +127,14 @@ func (n *node) openModem(place int, l config.Link) error {
 	return err
 }
 
-// hearModems lets modems speak: the loop runs now.
+// hearModems starts to hear modems: the loop runs now.
 func (a *airSide) hearModems() {
 	for _, m := range a.modems {
 		a.desks = append(a.desks, modem.Serve(m.Config, m.Listener))
 	}
 }
 
-// close ends all bearers.
+// close closes all bearers.
 func (a *airSide) close() {
 	for _, b := range a.bearers {
 		b.Close()
@@ -147,10 +147,10 @@ func (a *airSide) close() {
 	}
 }
 
-// leastStall is how soon a TLS connection ends when nothing is acknowledged on it.
+// leastStall is the least time without acknowledgement after which a TLS connection is closed.
 const leastStall = 15 * time.Second
 
-// openTLS makes a bearer over TLS. listener is where peers call; nil: none does.
+// openTLS makes a bearer over TLS. listener is where peers call; nil: no peer calls.
 func (n *node) openTLS(place int, l config.Link, listener net.Listener) error {
 	if n.air.tls == nil {
 		n.air.tls = tlslink.NewMetrics(n.reg)
@@ -189,7 +189,7 @@ func (n *node) member(id uint16, key ed25519.PublicKey) bool {
 	return ok && bytes.Equal(key, m.Public[:])
 }
 
-// noteMembers takes the roster in force. Connections end with nodes that it does not name.
+// noteMembers records the roster in force. Connections with nodes that it does not name are closed.
 func (n *node) noteMembers(r *roster.Roster) {
 	n.air.members.Store(r)
 	for _, b := range n.air.bearers {
@@ -199,5 +199,5 @@ func (n *node) noteMembers(r *roster.Roster) {
 	}
 }
 
-// hush has a bearer over TLS end its connections, or make them again.
+// hush makes a bearer over TLS close its connections, or make them again.
 func (n *node) hush(h api.Hush) { n.air.bearers[h.Bearer].(*tlslink.Link).Hush(h.On) }

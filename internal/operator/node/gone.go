@@ -8,7 +8,7 @@ import (
 // goneEvery is how often the gateway looks for its journal's file.
 const goneEvery = 10 * time.Second
 
-// watchJournal tells when somebody takes the journal's file away, or has put it back.
+// watchJournal reports when somebody takes the journal's file away, or has put it back.
 func (n *node) watchJournal(ctx context.Context) {
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
@@ -30,7 +30,7 @@ func (n *node) watchJournal(ctx context.Context) {
 	}
 }
 
-// trouble is what keeps the gateway from working now; "" when all is well.
+// trouble says what keeps the gateway from working now; "": nothing does.
 func (n *node) trouble() string {
 	if err := n.journal.Gone(); err != nil {
 		return err.Error()

@@ -11,13 +11,13 @@ import (
 	"sync"
 )
 
-// journaldSocket is where systemd's journal takes lines with fields (systemd's "Native Journal Protocol").
+// journaldSocket is the socket on which systemd's journal accepts lines with fields (systemd's "Native Journal Protocol").
 const journaldSocket = "/run/systemd/journal/socket"
 
-// journaldMost is the most octets of one value: a datagram takes some 200 kB.
+// journaldMost is the most octets of one value: a datagram holds some 200 kB.
 const journaldMost = 16 << 10
 
-// journald gives each line to systemd's journal with its attributes as fields: EVENT=peer.started, PEER=hq. journalctl
+// journald sends each line to systemd's journal, with its attributes as fields: EVENT=peer.started, PEER=hq. journalctl
 // EVENT=peer.started finds it.
 type journald struct {
 	level slog.Leveler
@@ -38,14 +38,14 @@ func newJournald(socket string, level slog.Leveler) (*journald, error) {
 // Enabled says whether the level is logged.
 func (j *journald) Enabled(_ context.Context, l slog.Level) bool { return l >= j.level.Level() }
 
-// WithAttrs is the handler for records that have these attributes too.
+// WithAttrs returns the handler for records that have these attributes too.
 func (j *journald) WithAttrs(attrs []slog.Attr) slog.Handler {
 	with := *j
 	with.with = append(append([]slog.Attr(nil), j.with...), attrs...)
 	return &with
 }
 
-// WithGroup is of no effect: the gateway's lines have no groups.
+// WithGroup does nothing: the gateway's lines have no groups.
 func (j *journald) WithGroup(string) slog.Handler { return j }
 
 // Handle sends a record to journald.
@@ -84,7 +84,7 @@ func (j *journald) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// syslogPriority is that of a level: 3 error, 4 warning, 6 info, 7 debug.
+// syslogPriority is the priority of a level: 3 error, 4 warning, 6 info, 7 debug.
 func syslogPriority(l slog.Level) int {
 	switch {
 	case l >= slog.LevelError:
@@ -97,7 +97,8 @@ func syslogPriority(l slog.Level) int {
 	return 7
 }
 
-// fieldName is a key as the journal takes it: capitals, digits and underscores, beginning with a letter, 64 at most.
+// fieldName is a key in the form that the journal accepts: capitals, digits and underscores, beginning with a letter, 64 at
+// most.
 func fieldName(key string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {

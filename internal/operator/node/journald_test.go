@@ -14,7 +14,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Lines reach a socket as systemd's journal has it, with their fields; a value with a line end is told by its length.
+// Lines reach a socket in the format of systemd's journal, with their fields; a value with a line end is preceded by its
+// length.
 func TestJournald(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "socket")
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
@@ -51,7 +52,7 @@ func TestJournald(t *testing.T) {
 	check.Contains(t, "two lines", read(), b.String())
 }
 
-// journalText is a value that forPeople leaves as it is.
+// journalText is a value that forPeople leaves unchanged.
 type journalText string
 
 func (s journalText) String() string { return string(s) }

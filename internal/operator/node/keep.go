@@ -23,14 +23,14 @@ import (
 )
 
 const (
-	keepFirst  = 100 * time.Millisecond // before a gateway that died is started again; doubled each time
+	keepFirst  = 100 * time.Millisecond // pause before a gateway that died is started again; it doubles each time
 	keepMost   = 10 * time.Second
-	keepWell   = 30 * time.Second // that it ran for so long forgives what was before
-	keepPatent = 5 * time.Second  // a first start that fails within this time is a mistake of the operator's
+	keepWell   = 30 * time.Second // a run of this length resets the pause
+	keepPatent = 5 * time.Second  // a first start that fails within this time is a mistake of the operator
 )
 
-// keeper holds the listening sockets and a gateway that serves them. When the gateway dies peers are still taken in,
-// by the kernel, and find their gateway again as soon as it runs.
+// keeper holds the listening sockets and a gateway that serves them. If the gateway dies, the kernel still accepts peers, which
+// find their gateway again as soon as it runs.
 type keeper struct {
 	program, file string
 	stderr        io.Writer
@@ -38,8 +38,8 @@ type keeper struct {
 	held          map[netip.AddrPort]*os.File
 }
 
-// keep runs a gateway for ever, until SIGINT or SIGTERM. SIGHUP starts it anew, with the configuration and the program
-// as they are then, if that program takes that configuration.
+// keep runs a gateway for ever, until SIGINT or SIGTERM. SIGHUP restarts it with the present configuration and program, if that
+// program accepts that configuration.
 func keep(file string, stderr io.Writer) int {
 	cfg, err := config.Load(file)
 	if err != nil {
@@ -62,12 +62,12 @@ func keep(file string, stderr io.Writer) int {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
-	// The kernel ends the child when the thread ends that made it: this one stays (prctl(2), PR_SET_PDEATHSIG).
+	// The kernel kills the child when the thread that started it exits, so this thread must stay (prctl(2), PR_SET_PDEATHSIG).
 	runtime.LockOSThread()
 	return k.run(signals)
 }
 
-// open opens what a configuration asks for and is not held yet. After an error nothing new is open.
+// open opens sockets that a configuration wants and that are not held yet. After an error no new socket is open.
 func (k *keeper) open(cfg *config.Config) (next map[netip.AddrPort]*os.File, err error) {
 	next = map[netip.AddrPort]*os.File{}
 	defer func() {
@@ -99,7 +99,7 @@ func (k *keeper) open(cfg *config.Config) (next map[netip.AddrPort]*os.File, err
 	return next, nil
 }
 
-// hold holds these sockets from now on, and closes those that are not among them.
+// hold holds these sockets from now on, and closes held ones that are not among them.
 func (k *keeper) hold(next map[netip.AddrPort]*os.File) {
 	for at, f := range k.held {
 		if next[at] == nil {
@@ -126,7 +126,7 @@ func (k *keeper) run(signals chan os.Signal) int {
 			select {
 			case s := <-signals:
 				if s == syscall.SIGHUP && !k.reload() {
-					continue // the gateway goes on as it is
+					continue // the gateway keeps running as it is
 				}
 				stop = stop || s != syscall.SIGHUP
 				again = s == syscall.SIGHUP
@@ -161,8 +161,8 @@ func (k *keeper) run(signals chan os.Signal) int {
 	}
 }
 
-// wait lets a pause pass before the next start. It ends early when the operator stops the keeper, or orders a restart
-// with a configuration that is good.
+// wait waits for a pause before the next start. It returns early if the operator stops the keeper, or orders a restart with a
+// valid configuration.
 func (k *keeper) wait(pause time.Duration, signals chan os.Signal) (ordered, stop bool) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -191,8 +191,8 @@ func cause(err error) string {
 	return err.Error()
 }
 
-// reload looks whether the program and the configuration on disk are good for a start, and holds the sockets that it
-// asks for. If they are not, nothing changes, and it says what is wrong.
+// reload checks whether a start with the program and configuration on disk would succeed, and holds the sockets that it needs.
+// If not, nothing changes, and it reports the reason.
 func (k *keeper) reload() bool {
 	err := k.check()
 	var cfg *config.Config
@@ -214,7 +214,7 @@ func (k *keeper) reload() bool {
 // keepCheck is how long the program on disk may take to judge the configuration.
 const keepCheck = 20 * time.Second
 
-// check asks the program that will run next: it may be another than this one.
+// check asks the program that will run next: it may be a different one.
 func (k *keeper) check() error {
 	ctx, cancel := context.WithTimeout(context.Background(), keepCheck)
 	defer cancel()

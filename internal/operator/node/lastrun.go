@@ -12,16 +12,16 @@ import (
 	"aldis/internal/edge/journal"
 )
 
-// bucketRun holds when this run began. It is ours, not the gateway room's.
+// bucketRun records when this run began. It belongs to this package, not to the gateway room.
 const bucketRun = "run"
 
-// moment is a time of the machine's since its start, which nobody sets: suspended or not, it goes on (CLOCK_BOOTTIME).
+// moment is a time since the machine's start that nobody can set; it runs on while the machine is suspended (CLOCK_BOOTTIME).
 type moment struct {
-	start string // of the machine: its boot_id
+	start string // the machine's start: its boot_id
 	since time.Duration
 }
 
-// machineNow is the moment now. Its start is "" where the kernel does not name it.
+// machineNow is the present moment. Its start is "" if the kernel does not name it.
 func machineNow() (moment, error) {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
@@ -31,7 +31,7 @@ func machineNow() (moment, error) {
 	return moment{strings.TrimSpace(string(id)), time.Duration(ts.Nano())}, nil
 }
 
-// after is how long m comes after an earlier moment; 0 where nobody knows.
+// after is the time from an earlier moment to m; 0 if that is not known.
 func (m moment) after(earlier moment) time.Duration {
 	if m.start == "" || m.start != earlier.start {
 		return 0
@@ -43,7 +43,7 @@ func (m moment) marshal() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(m.since)), m.start...)
 }
 
-// parseMoment reads what marshal wrote. Something else is a moment of no start.
+// parseMoment reads what marshal wrote. Anything else gives a moment without a start.
 func parseMoment(b []byte) (m moment) {
 	if len(b) > 8 && int64(binary.BigEndian.Uint64(b)) >= 0 {
 		m = moment{string(b[8:]), time.Duration(binary.BigEndian.Uint64(b))}
@@ -51,7 +51,8 @@ func parseMoment(b []byte) (m moment) {
 	return m
 }
 
-// begin makes durable when this run began, and says how long after the last one that was, 0 where nobody knows.
+// begin makes the beginning of this run durable, and returns the time since the beginning of the last one, 0 if that is not
+// known.
 func begin(keep func([]journal.Op) error, last []byte) (sinceLast time.Duration, err error) {
 	now, err := machineNow()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/operator/logbook"
 )
 
-// newLogger logs as the configuration says. Its level can be set while it runs.
+// newLogger makes the logger of the configuration. Its level can be changed at run time.
 func newLogger(cfg *config.Config, stderr io.Writer) (*slog.Logger, *slog.LevelVar) {
 	level := &slog.LevelVar{}
 	level.Set(cfg.Log.Level)
@@ -50,14 +50,14 @@ func (k keyed) Handle(ctx context.Context, r slog.Record) error {
 	return k.Handler.Handle(ctx, r)
 }
 
-// WithAttrs is the handler for records that have these attributes too.
+// WithAttrs returns the handler for records that have these attributes too.
 func (k keyed) WithAttrs(attrs []slog.Attr) slog.Handler { return keyed{k.Handler.WithAttrs(attrs)} }
 
-// WithGroup is the handler for records whose attributes are in a group.
+// WithGroup returns the handler for records whose attributes are in a group.
 func (k keyed) WithGroup(name string) slog.Handler { return keyed{k.Handler.WithGroup(name)} }
 
-// forPeople writes durations with their unit in JSON too, leaves out times that nobody knows, and lets nothing through that
-// a terminal takes for an order: what local and far peers say of themselves is in the log.
+// forPeople writes durations with their unit in JSON too, omits unknown times, and replaces control characters that a
+// terminal would obey: local and far peers choose names that are logged.
 func forPeople(_ []string, a slog.Attr) slog.Attr {
 	switch v := a.Value.Any().(type) {
 	case time.Duration:
@@ -79,13 +79,13 @@ func forPeople(_ []string, a slog.Attr) slog.Attr {
 
 const (
 	limitLines  = 20 // of one kind
-	limitKinds  = 32 // of one message: what is beyond shares an account
+	limitKinds  = 32 // of one message: further kinds share an account
 	limitPeriod = time.Minute
 )
 
-// limited passes on lines of one kind limitLines times in limitPeriod, so that nobody outside can fill the log. A kind is
-// a message with its reason and the host that it is about, so that what one host does hides no other. The first line after
-// that says how many were left out. Messages below the handler's level do not get here.
+// limited passes on at most limitLines lines of one kind in each limitPeriod, so that no outsider can fill the log. A kind is a
+// message with its reason and the host that it is about, so that lines about one host hide no others. The next line of a kind
+// says how many were left out. Records below the handler's level do not come here.
 type limited struct {
 	slog.Handler
 	*limits
@@ -93,7 +93,7 @@ type limited struct {
 
 type limits struct {
 	mu    sync.Mutex
-	texts map[string]map[string]*account // by message, by kind; the messages are the program's own: there are not many
+	texts map[string]map[string]*account // by message, by kind; the messages are the program's own texts, so there are few
 	swept time.Time
 }
 
@@ -127,7 +127,7 @@ func (l limited) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// kindOf is what tells lines of one message apart: the reason, the error without its numbers, the peer, and the host of an
+// kindOf distinguishes lines of one message: by the reason, the error without its numbers, the peer, and the host of an
 // address.
 func kindOf(r slog.Record) string {
 	var kind strings.Builder
@@ -138,7 +138,7 @@ func kindOf(r slog.Record) string {
 		case "error":
 			text = strings.Map(func(c rune) rune {
 				if c >= '0' && c <= '9' {
-					return -1 // ports and lengths are different each time
+					return -1 // ports and lengths differ each time
 				}
 				return c
 			}, text)
@@ -155,7 +155,7 @@ func kindOf(r slog.Record) string {
 	return strings.TrimSpace(kind.String())
 }
 
-// silenced is a kind some of whose lines were left out, and of which none came afterwards.
+// silenced is a kind whose lines were left out and that had no later line.
 type silenced struct {
 	text, kind string
 	leftOut    int
@@ -191,7 +191,7 @@ func (l *limits) pass(text, kind string, now time.Time) (leftOut int, pass bool,
 	return leftOut, true, ended
 }
 
-// sweep forgets, once in each period, the kinds whose period is over, except that of the line that has just come.
+// sweep forgets, once in each period, the kinds whose period is over, except that of the present line.
 func (l *limits) sweep(text, kind string, now time.Time) (ended []silenced) {
 	if d := now.Sub(l.swept); d < limitPeriod && d >= 0 {
 		return nil
@@ -213,12 +213,12 @@ func (l *limits) sweep(text, kind string, now time.Time) (ended []silenced) {
 	return ended
 }
 
-// WithAttrs is the handler for records that have these attributes too, within the same limits.
+// WithAttrs returns the handler for records that have these attributes too, within the same limits.
 func (l limited) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return limited{l.Handler.WithAttrs(attrs), l.limits}
 }
 
-// WithGroup is the handler for records whose attributes are in a group, within the same limits.
+// WithGroup returns the handler for records whose attributes are in a group, within the same limits.
 func (l limited) WithGroup(name string) slog.Handler {
 	return limited{l.Handler.WithGroup(name), l.limits}
 }

@@ -52,8 +52,8 @@ func TestLogIsLimited(t *testing.T) {
 	}
 }
 
-// One host that fills its account hides neither what it does otherwise nor what others do, and strangers cannot make the
-// limit forget its bound.
+// A host that has used up its account hides neither its other lines nor those of other hosts, and strangers cannot make the
+// limit exceed its bound.
 func TestLogLinesOfOneKindHideNoOthers(t *testing.T) {
 	var out bytes.Buffer
 	l := limit(slog.NewTextHandler(&out, nil)).(limited)
@@ -105,7 +105,7 @@ func TestLogLinesOfOneKindHideNoOthers(t *testing.T) {
 // evil is a name that clears the screen, sets colours with one octet of C1, and turns the direction of writing.
 const evil = "a\x1b[2J\u009b31m\u202eb\x7f\r"
 
-// harmless expects that a text has nothing that a terminal takes for an order.
+// harmless checks that a text has no control characters that a terminal obeys.
 func harmless(t *testing.T, what, text string) {
 	t.Helper()
 	for _, r := range text {
@@ -116,7 +116,7 @@ func harmless(t *testing.T, what, text string) {
 	}
 }
 
-// The log has nothing that a terminal obeys, in either form. Durations have their unit there, and times that nobody knows are left out.
+// The log has no characters that a terminal obeys, in either form. It has durations with their unit, and omits unknown times.
 func TestLogForPeople(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
 		var b bytes.Buffer

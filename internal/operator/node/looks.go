@@ -16,16 +16,16 @@ import (
 	"aldis/internal/site"
 )
 
-// quietMost is how long a backup waits for local peers to acknowledge what they are being handed.
+// quietMost is how long a backup waits for local peers to acknowledge their messages.
 const quietMost = time.Second
 
-// backup copies the journal at a moment at which local peers have acknowledged all that they were handed, if there is one soon. What the
-// copy has as not acknowledged is handed over again when it is put back.
+// backup copies the journal, if possible at a moment at which local peers have acknowledged all messages. Messages that the copy has as
+// not acknowledged are delivered again after a restore.
 func (n *node) backup(ctx context.Context) (*os.File, error) {
 	soon, cancel := context.WithTimeout(ctx, quietMost)
 	defer cancel()
 	take := n.journal.Backup
-	_ = n.daemon.DoSettled(soon, n.bridge.AllAcknowledged, func() { take = n.journal.Freeze() }) // else at any moment
+	_ = n.daemon.DoSettled(soon, n.bridge.AllAcknowledged, func() { take = n.journal.Freeze() }) // otherwise at any moment
 	return take()
 }
 
@@ -39,7 +39,7 @@ func (n *node) advertRows(ctx context.Context, keys []site.EntryKey) (rows []api
 	return rows, err
 }
 
-// locals are the peers of the LAN as a page shows them.
+// locals are the peers of the LAN in the form of the page.
 func locals(peers []jxtabridge.PeerStatus) []glance.Local {
 	list := make([]glance.Local, len(peers))
 	for i, p := range peers {
@@ -48,12 +48,12 @@ func locals(peers []jxtabridge.PeerStatus) []glance.Local {
 	return list
 }
 
-// messages runs a look at the messages of this site between two turns of the loop.
+// messages runs a function on the messages of this site between two turns of the loop.
 func (n *node) messages(ctx context.Context, f func(time.Time, gateway.Messages)) error {
 	return n.daemon.Do(ctx, func(now time.Time) { f(now, n.gateway.Messages()) })
 }
 
-// lives is messages for a teller of traces.
+// lives is messages for spans.Teller.
 func (n *node) lives(ctx context.Context, f func(time.Time, spans.Messages)) error {
 	return n.messages(ctx, func(now time.Time, m gateway.Messages) { f(now, m) })
 }
@@ -72,7 +72,7 @@ func (n *node) known(ctx context.Context, ids map[string]bool) (map[string]strin
 			})
 		}
 	}
-	if err == nil { // a peer that has published nothing has told its name with its lease
+	if err == nil { // a peer that has published nothing gave its name with its lease
 		err = n.daemon.Do(ctx, func(time.Time) {
 			for _, p := range n.bridge.Status().Peers {
 				if ids[p.Peer] && names[p.Peer] == "" {

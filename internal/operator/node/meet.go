@@ -10,10 +10,10 @@ import (
 	"aldis/internal/site"
 )
 
-// meeting is where the adapters of a running gateway meet; empty where no rule says that they do.
+// meeting is the place where the adapters of a running gateway meet; empty if no rule joins them.
 type meeting struct{ made *interop.Meeting }
 
-// maker is what gateway.Config wants; self is the gateway's own JXTA peer.
+// maker returns the function for gateway.Config; self is the gateway's own JXTA peer.
 func (m *meeting) maker(c *config.Config, self string) func([]site.Memory) (gateway.Meeting, error) {
 	if len(c.TAK.Meets) == 0 {
 		return nil
@@ -25,7 +25,7 @@ func (m *meeting) maker(c *config.Config, self string) func([]site.Memory) (gate
 	}
 }
 
-// TAKPeer is the JXTA peer that says what TAK's devices say: the same at each start.
+// TAKPeer is the JXTA peer that speaks for TAK devices: the same at each start.
 func TAKPeer(self string) string {
 	sum := sha256.Sum256([]byte("meet " + self))
 	return jxta.IDParts{Kind: jxta.KindPeer, Group: jxta.WorldUUID, UUID: [16]byte(sum[:16])}.Unique()

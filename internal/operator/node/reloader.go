@@ -32,7 +32,7 @@ type Reloaded struct {
 	DryRun  bool            `json:"dry_run,omitempty"`
 }
 
-// InLines is a line for each change.
+// InLines writes a line for each change.
 func InLines(changes []config.Change) string {
 	lines := make([]string, len(changes))
 	for i, c := range changes {
@@ -44,7 +44,7 @@ func InLines(changes []config.Change) string {
 	return strings.Join(lines, "\n")
 }
 
-// reloader has the configuration that is in force.
+// reloader holds the configuration in force.
 type reloader struct {
 	mu     sync.Mutex // one reload at a time
 	force  atomic.Pointer[config.Config]
@@ -53,11 +53,11 @@ type reloader struct {
 	order  func(api.Event)
 	status func(context.Context) (control.Snapshot, error)
 	keep   func(audit.Entry)
-	hups   chan os.Signal // SIGHUP; one that comes during the start waits here
+	hups   chan os.Signal // SIGHUP; a signal during the start waits here
 }
 
-// reload reads the file again and puts into force what it says, or nothing at all: then the error is a control.Refusal,
-// unless nobody knows whether the rules are in force.
+// reload reads the file again and applies it completely or not at all. In the latter case the error is a control.Refusal,
+// unless it is unknown whether the rules are in force.
 func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,15 +100,15 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	}
 	r.level.Set(next.Log.Level)
 	r.force.Store(next)
-	hold(next) // as at the start, where it was said whether that is possible
+	hold(next) // as at the start, which reported whether that is possible
 	changes := strings.ReplaceAll(InLines(answer.Changes), "\n", "; ")
 	r.log.Info("the configuration was reloaded", "changes", changes)
 	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil
 }
 
-// peers marks new peers of which the journal has records already as needing a restart, for these are read at a start alone. Of peers that
-// go it says what ends with them.
+// peers marks new peers of which the journal already has records as needing a restart, because only a start reads these. For peers that
+// are removed it says what is lost with them.
 func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes []config.Change) error {
 	for _, p := range slices.Concat(now.Link.Peers, next.Link.Peers) {
 		at := slices.IndexFunc(changes, func(c config.Change) bool { return c.Key == config.PeerKey(p.ID) && (c.From == "" || c.To == "") })
@@ -129,7 +129,7 @@ func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes 
 	return nil
 }
 
-// ends says what ends when a peer goes.
+// ends says what is lost when a peer is removed.
 func ends(peers []api.PeerStatus, id uint16) string {
 	messages := 0
 	for _, p := range peers {
@@ -141,7 +141,7 @@ func ends(peers []api.PeerStatus, id uint16) string {
 	return fmt.Sprintf("%d messages that wait for it or are under way are cancelled", messages)
 }
 
-// link hands the loop peers, keepalive and tariff, and waits until they count.
+// link passes peers, keepalive and tariff to the loop, and waits until they are in force.
 func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	before, err := r.status(ctx)
 	if err != nil {
@@ -154,7 +154,7 @@ func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	})
 }
 
-// view hands the bridge what other sites are told of its peers, and waits until it counts.
+// view passes to the bridge how much other sites learn of its peers, and waits until that is in force.
 func (r *reloader) view(ctx context.Context, next jxtabridge.Viewed) error {
 	r.order(api.LAN{Adapter: site.JXTA, Event: next})
 	return control.Obeyed(ctx, func() (bool, error) {
@@ -164,7 +164,7 @@ func (r *reloader) view(ctx context.Context, next jxtabridge.Viewed) error {
 	})
 }
 
-// peersOf are the peers of a configuration as the gateway takes them.
+// peersOf are the peers of a configuration in the form of package gateway.
 func peersOf(c *config.Config) []gateway.PeerConfig {
 	peers := make([]gateway.PeerConfig, len(c.Link.Peers))
 	for i, p := range c.Link.Peers {
@@ -212,7 +212,7 @@ func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 	return list
 }
 
-// rules hands the loop the rules, and waits until they count.
+// rules passes the rules to the loop, and waits until they are in force.
 func (r *reloader) rules(ctx context.Context, next *config.Config) error {
 	before, err := r.status(ctx)
 	if err != nil {

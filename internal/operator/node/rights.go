@@ -8,7 +8,7 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// confine has the program executed again without the rights that a gateway with this configuration does not need. It returns
+// confine executes the program again, without the rights that a gateway with this configuration does not need. It returns only
 // in the second stage.
 func confine(c *config.Config) ([]rights.Protection, error) {
 	read := c.Files()
@@ -22,7 +22,7 @@ func confine(c *config.Config) ([]rights.Protection, error) {
 	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: append(c.Modems(), c.Control.Socket), Run: run})
 }
 
-// lock takes from the process what it needed for its start alone, and says what could not be had.
+// lock drops rights that the process needed only for its start, and reports protections that the machine does not offer.
 func (n *node) lock() {
 	n.protections = append(n.protections, rights.Lock(), hold(n.cfg))
 	tellMissing(n.log, n.protections)

@@ -122,14 +122,14 @@ func Run(args []string, stdout, stderr io.Writer) int {
 	return cli.ExitGood
 }
 
-// gcPercent makes the collector run when the heap has grown by half: memory is dearer on a ship than processors.
+// gcPercent makes the collector run when the heap has grown by half: on a ship memory is scarcer than processor time.
 const gcPercent = 50
 
-// gcHeadroom: a small heap counts for so many octets more, which nothing ever touches. Else the collector would run for every 2 MB that are
-// asked for, and take a tenth of the processor of a busy gateway.
+// gcHeadroom makes a small heap count for so many octets more, which are never touched. Otherwise the collector would run for every 2 MB
+// that are allocated, and take a tenth of the processor of a busy gateway.
 const gcHeadroom = 16 << 20
 
-// listenError says in words why a socket cannot be had. key is what to change in the configuration.
+// listenError says in words why a socket cannot be opened. key is the key to change in the configuration.
 func listenError(key, network string, at netip.AddrPort, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
@@ -142,10 +142,10 @@ func listenError(key, network string, at netip.AddrPort, err error) error {
 	return fmt.Errorf("%s: %w", key, err)
 }
 
-// node is the rooms of a running gateway. They end in the order opposite to how they began.
+// node is the rooms of a running gateway. They stop in the reverse order of their start.
 type node struct {
-	cfg       *config.Config // of the start; reloader.force is in force
-	byClock   bool           // the operator wants this start numbered by the clock alone
+	cfg       *config.Config // of the start; the one in force is reloader.force
+	byClock   bool           // the operator wants this start numbered by the clock only
 	log       *slog.Logger
 	started   time.Time
 	reg       *prometheus.Registry
@@ -168,11 +168,11 @@ type node struct {
 	gateway   *gateway.Gateway
 	reloader  *reloader
 
-	secret      atrest.Secret       // it seals the journal; zeros after the start
+	secret      atrest.Secret       // seals the journal; zeros after the start
 	protections []rights.Protection // against an attacker who takes the process over
 }
 
-// open opens the journal and the record of orders.
+// open opens the journal and the audit record.
 func (n *node) open() (err error) {
 	c := n.cfg.Node
 	if n.journal, err = journal.OpenSealed(c.DataDir, journal.Identity{Node: c.ID, Name: c.Name}, n.secret, gateway.Spare); err != nil {
@@ -195,13 +195,13 @@ func (n *node) open() (err error) {
 	return nil
 }
 
-// closeFiles closes what open has opened.
+// closeFiles closes the files that open has opened.
 func (n *node) closeFiles() {
 	n.audit.Close()
 	n.journal.Close()
 }
 
-// serve runs the gateway of a site that has one, until ctx ends.
+// serve runs the gateway of a site with one machine, until ctx ends.
 func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) error {
 	if err := n.open(); err != nil {
 		return err
@@ -210,8 +210,8 @@ func serve(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, l
 	return n.serve(ctx, have, level)
 }
 
-// serve wires the rooms, runs the loop until ctx ends, and takes everything down again.
-// Listening sockets of have are taken where the configuration asks for their address.
+// serve connects the rooms, runs the loop until ctx ends, and stops everything. It takes listening sockets from have if the
+// configuration wants their address.
 func (n *node) serve(ctx context.Context, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) error {
 	cfg, log := n.cfg, n.log
 	n.started, n.reg = time.Now(), prometheus.NewRegistry()
@@ -235,7 +235,7 @@ func (n *node) serve(ctx context.Context, have map[netip.AddrPort]net.Listener, 
 	return n.run(ctx)
 }
 
-// listen opens all sockets, so that a port in use is told before anything has begun.
+// listen opens all sockets, so that a port in use is reported before anything has begun.
 func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	defer func() {
 		if err != nil {
@@ -257,7 +257,7 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	}
 	n.orderSock, err = control.ListenSocket("control.socket", c.Control.Socket, c.Control.GID)
 	switch {
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // messages that wait must go all the same
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT): // waiting messages must be sent all the same
 		n.log.Error("the order socket has no room on the disk; the gateway takes no orders. Free space and restart the gateway", "error", err)
 	case err != nil:
 		return err
@@ -283,8 +283,8 @@ func (n *node) listen(have map[netip.AddrPort]net.Listener) (err error) {
 	return nil
 }
 
-// openRadio opens the socket of a bearer, which has this place in their list. One of several whose network is not there is opened when it
-// is.
+// openRadio opens the socket of a bearer, whose index is bearer. If there are several bearers and the network of one is not there, its
+// socket is opened later.
 func (n *node) openRadio(bearer int, l config.Link) error {
 	addresses := make([]netip.AddrPort, len(l.Peers))
 	for i, p := range l.Peers {
@@ -319,7 +319,7 @@ func (n *node) openRadio(bearer int, l config.Link) error {
 	return nil
 }
 
-// send puts datagrams on the air of their bearers.
+// send passes datagrams to their bearers.
 func (n *node) send(datagrams []api.Datagram) {
 	if !n.air.lead.mayTransmit(len(datagrams)) {
 		return
@@ -333,14 +333,14 @@ func (n *node) send(datagrams []api.Datagram) {
 	}
 }
 
-// gather hands over what waits in the kernel.
+// gather makes the bearers hand over datagrams that wait in the kernel.
 func (n *node) gather(most int) {
 	for _, r := range n.air.bearers {
 		r.Gather(most / len(n.air.bearers))
 	}
 }
 
-// radioStats are those of all bearers together.
+// radioStats are the counters of all bearers together.
 func (n *node) radioStats() (all radio.Stats) {
 	for _, r := range n.air.bearers {
 		all = all.Add(r.Stats())
@@ -348,7 +348,7 @@ func (n *node) radioStats() (all radio.Stats) {
 	return all
 }
 
-// close ends what has begun; the loop has ended before, or never ran.
+// close stops what has begun; the loop has stopped before, or never ran.
 func (n *node) close() {
 	if n.lan != nil {
 		n.lan.Shutdown()
@@ -382,7 +382,7 @@ func (n *node) close() {
 	}
 }
 
-// build makes the gateway from the journal, and the rooms that it commands.
+// build makes the gateway from the journal, and the rooms that it gives orders to.
 func (n *node) build() error {
 	records, identity, lastRun, err := n.restore()
 	if err != nil {
@@ -416,7 +416,7 @@ func (n *node) build() error {
 		return n.corpora, nil
 	}
 	if c.TAK.On() {
-		enrolled, _ := gateway.Enrolled(n.trust(), records) // it keeps their pictures
+		enrolled, _ := gateway.Enrolled(n.trust(), records) // the adapter keeps their pictures
 		makers[site.TAK] = n.tak.maker(c, enrolled)
 	}
 	if c.XMPP.On() {
@@ -437,7 +437,7 @@ func (n *node) build() error {
 	if err := n.journal.SetAside(spared.aside); err != nil {
 		return err
 	}
-	// One host that opens all it can leaves three quarters to the others.
+	// One host that opens all connections it can leaves three quarters to others.
 	bounds := lan.Config{
 		Peer:               identity.Peer,
 		From:               c.LAN.TCP.Addr(),
@@ -464,7 +464,7 @@ func (n *node) build() error {
 	return n.air.lead.begin(n)
 }
 
-// dialled is an address as routes name it; "" where it is not served.
+// dialled is an address in the form of routes; "" if it is not served.
 func dialled(at netip.AddrPort) string {
 	if !at.IsValid() {
 		return ""
@@ -472,10 +472,10 @@ func dialled(at netip.AddrPort) string {
 	return at.String()
 }
 
-// bucketIdentity holds the gateway's identity towards JXTA peers. It is ours, not the gateway room's.
+// bucketIdentity holds the gateway's identity towards JXTA peers. It belongs to this package, not to the gateway room.
 const bucketIdentity = "identity"
 
-// restore reads the journal, and makes an identity where there is none yet. lastRun is what begin has left there.
+// restore reads the journal, and makes an identity if there is none yet. lastRun is the record that begin has left.
 func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun []byte, err error) {
 	var kept []byte
 	err = n.journal.Load(func(bucket string, key, value []byte) error {
@@ -503,7 +503,7 @@ func (n *node) restore() (records []api.Record, id jxtabridge.Identity, lastRun 
 	return records, id, lastRun, err
 }
 
-// incarnation is the name of this start, its number durable before anything is sealed with it.
+// incarnation is the name of this start; its number is durable before anything is sealed with it.
 func (n *node) incarnation() (seal.Incarnation, error) {
 	previous := n.journal.Incarnation()
 	if n.byClock {
@@ -520,12 +520,12 @@ func (n *node) incarnation() (seal.Incarnation, error) {
 	return seal.Incarnation{Number: number, Salt: binary.BigEndian.Uint16(salt[:])}, n.journal.SetIncarnation(number)
 }
 
-// normConfig sets libnorm's pace to what this end of the link takes.
+// normConfig sets libnorm's rate to the capacity of this end of the link.
 func normConfig(c *config.Config, log *slog.Logger) norm.Config {
 	p := c.Link.Profile
 	bps := p.Sending(c.Link.Shore).RateBps
 	if bps == 0 {
-		bps = 100e6 // unlimited: the gateway's own pace decides
+		bps = 100e6 // unlimited: the gateway's own pacing decides
 	}
 	overhead := profile.IPUDPOctets + seal.OverheadShort + api.NormFrameOctets + p.FrameOverhead
 	return norm.Config{
@@ -621,7 +621,7 @@ func (n *node) run(ctx context.Context) error {
 	<-refused.done
 	last := n.gateway.Status(time.Now())
 	refused.roster(last)
-	refused.enter(last) // the loop has ended: the gateway is nobody's
+	refused.enter(last) // the loop has stopped: nobody else uses the gateway
 	if err == nil {
 		n.keep(audit.Entry{Kind: audit.End})
 	}
@@ -631,7 +631,7 @@ func (n *node) run(ctx context.Context) error {
 	return err
 }
 
-// handled tells an adapter's LAN room how long the loop was at work for one of its events.
+// handled tells an adapter's LAN room how long the loop took for one of its events.
 func (n *node) handled(ev api.LAN, took time.Duration) {
 	if ev.Adapter == site.JXTA {
 		n.lan.Handled(ev.Event, took)
@@ -651,7 +651,7 @@ func authority(c *config.Config) control.Authority {
 	return control.Authority{Group: c.Control.GID, Token: c.HTTP.Token, Way: way}
 }
 
-// order has an adapter's LAN room carry out what the adapter wants.
+// order makes an adapter's LAN room carry out the adapter's order.
 func (n *node) order(o api.LANOrder) {
 	switch o.Adapter {
 	case site.JXTA:

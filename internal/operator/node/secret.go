@@ -15,8 +15,8 @@ import (
 	"aldis/internal/operator/cli"
 )
 
-// secretOf is what seals the journal in dir, read from its file or typed by the operator; nil: there is none. A first passphrase is
-// asked for twice.
+// secretOf is the secret that seals the journal in dir, read from its file or typed by the operator; nil: there is none. A new
+// passphrase must be typed twice.
 func secretOf(s config.Secret, dir string, stdin *os.File, prompt io.Writer) (atrest.Secret, error) {
 	switch {
 	case s.File != "":
@@ -42,7 +42,7 @@ func secretOf(s config.Secret, dir string, stdin *os.File, prompt io.Writer) (at
 	return first, err
 }
 
-// SecretFor is the secret of commands: of a file that a flag names, or what the configuration says.
+// SecretFor is the secret for commands: from the file that a flag names, or from the configuration.
 func SecretFor(keyFile string, s config.Secret, dir string, stderr io.Writer) (atrest.Secret, error) {
 	if keyFile != "" {
 		return keyfile.LoadSecret(keyFile)

@@ -30,7 +30,7 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// machine is this one of the site's: a pairlink.Link of two, or a pairlink.Cluster of three and more.
+// machine is this machine of a site: a pairlink.Link of two, or a pairlink.Cluster of three or more.
 type machine interface {
 	prometheus.Collector
 	control.Site
@@ -44,16 +44,16 @@ type machine interface {
 	Close()
 }
 
-// leadership is that of this machine over the other one of the site. Nil: there is no other one.
+// leadership is this machine's leadership of the site. Nil: the site has one machine.
 type leadership struct {
 	link    machine
 	run     uint64
 	again   bool            // this process has led before
-	over    <-chan struct{} // closed when the gateway ends: commits do not wait for the other machine any longer
+	over    <-chan struct{} // closed when the gateway stops: commits then no longer wait for the other machine
 	dropped prometheus.Counter
 }
 
-// mayTransmit says whether something may go on the air now.
+// mayTransmit says whether the gateway may transmit now.
 func (l *leadership) mayTransmit(datagrams int) bool {
 	if l == nil || l.link.MayTransmit(l.run) {
 		return true
@@ -62,7 +62,7 @@ func (l *leadership) mayTransmit(datagrams int) bool {
 	return false
 }
 
-// begin says that the gateway is made.
+// begin reports that the gateway has been made.
 func (l *leadership) begin(n *node) error {
 	if l == nil {
 		return nil
@@ -71,7 +71,7 @@ func (l *leadership) begin(n *node) error {
 	return l.link.Begin(l.run)
 }
 
-// site is what the control desk asks about the two machines; nil: there is one.
+// site is the control desk's access to the machines of the site; nil: there is one machine.
 func (l *leadership) site() control.Site {
 	if l == nil {
 		return nil
@@ -79,12 +79,12 @@ func (l *leadership) site() control.Site {
 	return l.link
 }
 
-// lastCommits is how long commits of a gateway that ends wait for the other machine.
+// lastCommits is how long commits of a stopping gateway wait for the other machine.
 const lastCommits = 2 * time.Second
 
-// serveSite runs this machine of a site of two until ctx ends: the gateway while it leads, otherwise what follows.
+// serveSite runs this machine of a site of several until ctx ends: the gateway while it leads, otherwise the follower.
 func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listener, level *slog.LevelVar) error {
-	hups := make(chan os.Signal, 1) // a machine that follows has nothing to reload; SIGHUP must not end it
+	hups := make(chan os.Signal, 1) // a machine that follows has nothing to reload; SIGHUP must not kill it
 	signal.Notify(hups, syscall.SIGHUP)
 	defer signal.Stop(hups)
 	if err := n.open(); err != nil {
@@ -135,7 +135,7 @@ func serveSite(ctx context.Context, n *node, have map[netip.AddrPort]net.Listene
 	return nil
 }
 
-// listenSite listens for the other machines. Of cluster.members it takes the one whose address this machine has.
+// listenSite listens for the other machines. Of cluster.members it uses the address that this machine has.
 func (n *node) listenSite() (net.Listener, error) {
 	c := n.cfg.Cluster
 	if !c.On() {
@@ -160,7 +160,7 @@ func (n *node) listenSite() (net.Listener, error) {
 	return nil, errors.New("cluster.members: none of them is an address of this machine: correct the list, or bring the interface up first")
 }
 
-// beside are the IPs of the site's machines that pass connections on to this one.
+// beside are the addresses of the site's other machines, which pass connections on to this one.
 func beside(c *config.Config) (list []string) {
 	if c.Site.Other.IsValid() {
 		list = append(list, c.Site.Other.Addr().String())
@@ -222,7 +222,7 @@ func (n *node) leads(ctx context.Context, held map[string]net.Listener, level *s
 	return n.serve(ctx, have, level)
 }
 
-// again is the same listening socket once more: peers that come between two uses of it wait in the kernel.
+// again duplicates a listening socket: peers that connect between two uses of it wait in the kernel.
 func again(ln net.Listener) (net.Listener, error) {
 	f, err := ln.(*net.TCPListener).File()
 	if err != nil {
@@ -232,7 +232,7 @@ func again(ln net.Listener) (net.Listener, error) {
 	return net.FileListener(f)
 }
 
-// follow serves what a machine that does not lead serves, until this one may lead or ctx ends.
+// follow serves the parts of a machine that does not lead, until this one may lead or ctx ends.
 func (n *node) follow(ctx context.Context, link machine, held map[string]net.Listener, changed <-chan struct{}) error {
 	ctx, cancel := context.WithCancel(ctx)
 	reg := prometheus.NewRegistry()
@@ -306,7 +306,7 @@ func siteIdentity(c *config.Config) tlslink.Identity {
 	}}
 }
 
-// facts are the values in which both machines must agree.
+// facts are the values in which all machines of the site must agree.
 func facts(c *config.Config) []pairlink.Fact {
 	list := []pairlink.Fact{{Name: "node.id", Value: fmt.Sprint(c.Node.ID)}, {Name: "node.name", Value: c.Node.Name}, {Name: "the format of the journal", Value: fmt.Sprint(journal.Format)}}
 	if t := c.Link.Trust; t.On() {

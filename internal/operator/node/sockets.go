@@ -12,23 +12,23 @@ import (
 	"aldis/internal/edge/lan"
 )
 
-// Listening sockets may outlive the process: systemd hands them over (sd_listen_fds(3)), or gateway run --keep-socket
-// does in the same way. docs/decisions/sockets.md says why.
+// Listening sockets may outlive the process: systemd passes them to it (sd_listen_fds(3)), and gateway run --keep-socket does
+// the same. docs/decisions/sockets.md says why.
 
 const (
 	firstInherited = 3 // SD_LISTEN_FDS_START
 	keeperEnv      = "ALDIS_KEEPER"
 )
 
-// inherited are the listening sockets that this process was started with, by their address. The variables that told
-// of them are gone afterwards, so that no child believes them.
+// inherited are the listening sockets that this process was started with, by their address. It removes the environment
+// variables that describe them, so that no child trusts them.
 func inherited() (map[netip.AddrPort]net.Listener, error) {
 	pid, keeper, count := os.Getenv("LISTEN_PID"), os.Getenv(keeperEnv), os.Getenv("LISTEN_FDS")
 	for _, name := range []string{"LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES", keeperEnv} {
 		os.Unsetenv(name)
 	}
 	if count == "" || pid != strconv.Itoa(os.Getpid()) && keeper != strconv.Itoa(os.Getppid()) {
-		return nil, nil // none, or another process's
+		return nil, nil // there are none, or they are another process's
 	}
 	n, err := strconv.Atoi(count)
 	if err != nil || n < 0 || n > 64 {
@@ -52,7 +52,7 @@ func inherited() (map[netip.AddrPort]net.Listener, error) {
 	return socks, nil
 }
 
-// sockets opens what a configuration asks for, or takes what was inherited. Keys are those of the configuration.
+// sockets opens the sockets that a configuration wants, or takes inherited ones. The map is keyed by configuration key.
 func sockets(c *config.Config, have map[netip.AddrPort]net.Listener) (open map[string]net.Listener, err error) {
 	open = map[string]net.Listener{}
 	for _, w := range c.Listens() {
@@ -73,7 +73,7 @@ func sockets(c *config.Config, have map[netip.AddrPort]net.Listener) (open map[s
 	return open, nil
 }
 
-// strays says which inherited sockets the configuration has no use for, and closes them.
+// strays names inherited sockets that the configuration does not use, and closes them.
 func strays(have map[netip.AddrPort]net.Listener) string {
 	var names []string
 	for at, ln := range have {

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/gateway/mail"
 )
 
-// spared tells which records of the journal a start goes on without.
+// spared reports the records of the journal that a start goes on without.
 type spared struct {
 	log     *slog.Logger
 	records []api.Record
@@ -35,7 +35,7 @@ func (s *spared) damaged(list []journal.Damaged) {
 
 func (s *spared) refused(r api.Record, why error) {
 	s.aside = append(s.aside, journal.Op(r))
-	if errors.Is(why, mail.ErrContent) { // that is named already
+	if errors.Is(why, mail.ErrContent) { // that one is reported already
 		return
 	}
 	s.logRecord(TextRefused, r.Bucket, r.Key, len(r.Value), why.Error())

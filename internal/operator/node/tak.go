@@ -19,24 +19,25 @@ import (
 	"aldis/internal/site"
 )
 
-// takSide is the TAK adapter of a running gateway and its LAN room; empty where the configuration has none.
+// takSide is the TAK adapter of a running gateway and its LAN room; empty if the configuration has none.
 type takSide struct {
 	adapter   *tak.Adapter
 	lan       *taklan.LAN
-	files     *fileroom.Room // nil: none is served
+	files     *fileroom.Room // nil: no files are served
 	sock      net.Listener   // nil: no devices over TCP
 	tls       net.Listener   // nil: none over TLS
 	filesSock net.Listener   // nil: not over HTTP
-	filesTLS  net.Listener   // nil: not over TLS
-	unicast   net.Listener   // nil: devices of the mesh have nowhere to send events for one unit alone
-	keys      *tls.Config    // of what is served over TLS
+	filesTLS  net.Listener   // nil: none over TLS
+	unicast   net.Listener   // nil: devices of the mesh cannot send events to one unit alone
+	keys      *tls.Config    // of the servers over TLS
 	over      *tls.Config    // towards the LAN's own server; nil: plain TCP
 }
 
-// takOverhead is what a datagram of the link has beside the batch in it: seal, frame, envelope and an acknowledgement.
+// takOverhead is the octets of a datagram on the link besides its batch: seal, frame, envelope and an acknowledgement.
 const takOverhead = 40
 
-// TAKConfig is what the adapter is made of. enrolled are the nodes that a roster of the journal names, beside those of the configuration's.
+// TAKConfig is the configuration of the adapter. enrolled are the nodes that a roster of the journal names, besides those of the
+// configuration.
 func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 	t := c.TAK
 	f := tak.Config{Mesh: t.Mesh != "", Shared: c.Link.Profile.Transport == profile.PMul, Octets: min(400, c.Link.Profile.DatagramOctets-takOverhead), Rules: t.Rules,
@@ -119,7 +120,7 @@ func (t *takSide) do(o site.Order) {
 	t.lan.Do(o)
 }
 
-// serveFiles serves data packages until close; failed is told why they cannot be.
+// serveFiles serves data packages until close; failed gets the reason if they cannot be served.
 func (t *takSide) serveFiles(failed func(error)) {
 	serve := func(ln net.Listener, wrap func(net.Listener) net.Listener) {
 		if ln == nil {

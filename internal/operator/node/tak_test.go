@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A TAK device may have a stream by each machine of the site, two or more.
+// A TAK device may have a stream through each machine of the site, two or more.
 func TestTAKDevicesByOtherMachines(t *testing.T) {
 	var two, three config.Config
 	two.Site.Other = netip.MustParseAddrPort("10.20.0.2:9733")

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// learned is what the corpus of this start teaches: the accepted one, or that of the configuration; nil: there is none.
+// learned is the corpus that this start uses: the accepted one, or that of the configuration; nil: there is none.
 func (n *node) learned(configured *compact.CorpusFile, records []api.Record) *compact.NetworkCorpus {
 	c, err := corpusexchange.Chosen(configured, gateway.Memories(records, site.Corpora))
 	if err != nil {

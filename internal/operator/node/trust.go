@@ -9,18 +9,18 @@ import (
 	"aldis/internal/gateway"
 )
 
-// trust is the keys of single nodes, where the configuration has them.
+// trust is the keys of single nodes, if the configuration has them.
 func (n *node) trust() *gateway.Trust {
 	t := n.cfg.Link.Trust
 	if !t.On() {
 		return nil
 	}
 	return &gateway.Trust{Own: t.Own, Authority: t.Authority, Roster: t.Roster,
-		Chance: func(key *[32]byte) { rand.Read(key[:]) }, Hold: func(octets []byte) { rights.Hold(octets) }, // hold has said whether it can
+		Chance: func(key *[32]byte) { rand.Read(key[:]) }, Hold: func(octets []byte) { rights.Hold(octets) }, // hold has reported whether that is possible
 		Members: n.noteMembers}
 }
 
-// keyText says which keys a gateway goes by, for the audit log.
+// keyText says which keys a gateway uses, for the audit record.
 func keyText(c *config.Config) string {
 	t := c.Link.Trust
 	if !t.On() {

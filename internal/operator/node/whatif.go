@@ -22,18 +22,18 @@ import (
 	"aldis/internal/operator/control"
 )
 
-// Bounds of the process that rehearses for the page. The gateway's own work goes before it: it has the least of the machine
-// that there is, on one core.
+// Bounds of the process that rehearses for the page. The gateway's own work comes first: the process has the lowest priority,
+// and one core.
 const (
 	whatIfPlays  = 3
 	whatIfMemory = 384 << 20 // octets that it tries to keep to
-	whatIfData   = 1 << 30   // octets beyond which it dies
+	whatIfData   = 1 << 30   // octets beyond which it is killed
 	whatIfCPU    = 60        // s of a processor
 	whatIfOutput = 8 << 20   // octets
 	whatIfNice   = 19
 )
 
-// rehearsing plays traffic on the links that have a name.
+// rehearsing plays traffic on the built-in links.
 func rehearsing() *control.Rehearsing {
 	r := &control.Rehearsing{Play: rehearseBeside}
 	for _, name := range profile.Names() {
@@ -44,7 +44,7 @@ func rehearsing() *control.Rehearsing {
 	return r
 }
 
-// rehearseBeside has the second program rehearse, where it is installed.
+// rehearseBeside runs a rehearsal in the second program, if that is installed.
 func rehearseBeside(ctx context.Context, link string, deadline time.Duration, trace []byte) ([]byte, error) {
 	type end struct {
 		out []byte
@@ -52,7 +52,7 @@ func rehearseBeside(ctx context.Context, link string, deadline time.Duration, tr
 	}
 	ended := make(chan end, 1)
 	go func() {
-		runtime.LockOSThread() // the process inherits this thread's niceness, and dies with it; the thread ends here
+		runtime.LockOSThread() // the process inherits this thread's niceness, and dies with it; the thread exits with this goroutine
 		out, err := rehearseOn(ctx, link, deadline, trace)
 		ended <- end{out, err}
 	}()
@@ -79,7 +79,7 @@ func rehearseOn(ctx context.Context, link string, deadline time.Duration, trace 
 	cmd.Stdout, cmd.Stderr = &out, &told
 	err = cmd.Start()
 	switch {
-	case errors.Is(err, fs.ErrPermission): // it has come since the gateway gave up all other rights
+	case errors.Is(err, fs.ErrPermission): // it was installed after the gateway gave up all other rights
 		return nil, fmt.Errorf("%s is newer than this start of the gateway, which may not run it: restart the gateway", lab)
 	case err != nil:
 		return nil, err
@@ -94,7 +94,7 @@ func rehearseOn(ctx context.Context, link string, deadline time.Duration, trace 
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	switch {
-	case out.Len() > 0 && (err == nil || errors.As(err, &exit) && exit.ExitCode() == cli.ExitRefused): // refused: not all is in time
+	case out.Len() > 0 && (err == nil || errors.As(err, &exit) && exit.ExitCode() == cli.ExitRefused): // refused: some messages are late
 		return out.Bytes(), nil
 	case errors.As(err, &exit) && exit.ExitCode() < 0:
 		return nil, fmt.Errorf("the rehearsal was ended (%v): the traffic is too much for %d s of one processor, or for %d MB", exit, whatIfCPU, whatIfData>>20)

@@ -14,18 +14,18 @@ import (
 	"aldis/internal/site"
 )
 
-// xmppSide is the XMPP adapter of a running gateway and its LAN room; empty where the configuration has none.
+// xmppSide is the XMPP adapter of a running gateway and its LAN room; empty if the configuration has none.
 type xmppSide struct {
 	adapter        *xmpp.Adapter
 	lan            *xmpplan.LAN
 	accounts       server.Accounts
-	sock, tls, web net.Listener   // where clients connect; nil: not there
+	sock, tls, web net.Listener   // where clients connect; nil: not served
 	peers          net.Listener   // where the LAN's server connects
-	files          *fileroom.Room // nil: none is served
-	filesSock      net.Listener   // of it
+	files          *fileroom.Room // nil: no files are served
+	filesSock      net.Listener   // of files
 }
 
-// XMPPConfig is what the adapter is made of.
+// XMPPConfig is the configuration of the adapter.
 func XMPPConfig(c *config.Config) xmpp.Config {
 	x := xmpp.Config{ID: c.Node.ID, Domain: c.XMPP.Domain, Rooms: c.XMPP.Rooms, PubSub: c.XMPP.PubSub, Nodes: c.XMPP.Nodes, Life: c.XMPP.Life, Drawn: c.XMPP.Drawn, Gone: c.XMPP.Gone, Occupants: c.XMPP.Occupants, Rules: c.XMPP.Rules, Own: c.XMPP.Own()}
 	x.Suit(c.Link.Profile.Gathers())
@@ -94,7 +94,7 @@ func (x *xmppSide) open(n *node) (err error) {
 	return nil
 }
 
-// start keeps the gateway connected to the server, or serves clients and files by serve, until close.
+// start keeps the gateway connected to the server, or serves clients and files through serve, until close.
 func (x *xmppSide) start(serve func(net.Listener, func(net.Listener) error)) {
 	if x.lan == nil {
 		return

@@ -11,21 +11,21 @@ import (
 	"aldis/internal/ground/when"
 )
 
-// Window is a time of silence that comes again on certain days, or comes once.
+// Window is a time of silence that recurs on certain days, or comes once.
 type Window struct {
 	Line     int // in the configuration
 	Days     [7]bool
-	From, To time.Duration // since midnight; To at or before From is on the next day
-	Begins   time.Time     // of one that comes once; zero: it comes again
+	From, To time.Duration // since midnight; a To that is not after From is on the next day
+	Begins   time.Time     // of a window that comes once; zero: it recurs
 	Ends     time.Time
-	Announce bool   // the far gateways are told in one last datagram
+	Announce bool   // one last datagram announces it to the far gateways
 	Link     string // the bearer that is silent; "": all are
 }
 
-// Windows are those of a node.
+// Windows are the windows of a node.
 type Windows []Window
 
-// On is the windows of a bearer alone; "": of all bearers.
+// On is the windows of one bearer; "": those of all bearers.
 func (ws Windows) On(link string) (list Windows) {
 	for _, one := range ws {
 		if one.Link == link {
@@ -35,13 +35,13 @@ func (ws Windows) On(link string) (list Windows) {
 	return list
 }
 
-// most is how far a calendar looks ahead: a window of each week comes within eight days.
+// most is how many days a calendar looks ahead: a weekly window comes within eight days.
 const most = 9
 
 // day is the midnight before a time.
 func day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// on is the time of a window that begins on a day; false: none does.
+// on is the time of a window that begins on a day; false: it does not.
 func (w Window) on(midnight time.Time) (begins, ends time.Time, ok bool) {
 	if !w.Begins.IsZero() {
 		return w.Begins, w.Ends, day(w.Begins).Equal(midnight)
@@ -53,7 +53,7 @@ func (w Window) on(midnight time.Time) (begins, ends time.Time, ok bool) {
 	return midnight.Add(w.From), ends, w.Days[midnight.Weekday()]
 }
 
-// at says until when a window that holds at t lasts.
+// at is the end of a window that holds at t.
 func (w Window) at(t time.Time) (until time.Time, ok bool) {
 	if !w.Begins.IsZero() {
 		return w.Ends, !t.Before(w.Begins) && t.Before(w.Ends)
@@ -66,8 +66,8 @@ func (w Window) at(t time.Time) (until time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// At says whether there is silence at t, until when, also by windows that follow without a pause, at most some days ahead, and
-// whether it is to be announced.
+// At says whether there is silence at t, when it ends, and whether it is to be announced. Windows that follow each other
+// without a pause are joined, for some days at most.
 func (ws Windows) At(t time.Time) (until time.Time, announce, silent bool) {
 	for until = t; ; {
 		further := until
@@ -83,7 +83,7 @@ func (ws Windows) At(t time.Time) (until time.Time, announce, silent bool) {
 	}
 }
 
-// Next is the beginning of the first window after t; zero: none is known.
+// Next is the beginning of the first window after t; zero: there is none in sight.
 func (ws Windows) Next(t time.Time) (next time.Time) {
 	for _, w := range ws {
 		begins := w.Begins
@@ -100,7 +100,7 @@ func (ws Windows) Next(t time.Time) (next time.Time) {
 	return next
 }
 
-// names are those of days, as ParseDays reads them.
+// names are the names of days, as ParseDays reads them.
 var names = [7]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
 
 // ParseDays reads days: "mon, wed", "mon-fri", "fri-mon"; "" is every day.
@@ -148,7 +148,7 @@ func ParseTime(text string) (clock time.Duration, date time.Time, err error) {
 	return 0, time.Time{}, errors.New("must be a time of day in UTC, like \"22:00\", or a date with a time, like \"2026-12-01T22:00:00Z\" or \"012200ZDEC26\"")
 }
 
-// String says the window in words.
+// String describes the window in words.
 func (w Window) String() string {
 	text := "from " + w.Begins.Format(time.RFC3339) + " to " + w.Ends.Format(time.RFC3339)
 	if w.Begins.IsZero() {

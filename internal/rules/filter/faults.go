@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// Fault is something wrong with the rules: the number of the rule, the key of the configuration, and why.
+// Fault is a mistake in the rules: the index of the rule, the key of the configuration, and the reason.
 type Fault struct {
 	Rule    int
 	Key     string
 	Problem string
 }
 
-// Check finds the rules that can never match and those that contradict an earlier one. Rules are taken one by one: one
-// that several earlier ones cover only together is not found, the directions excepted.
+// Check finds rules that can never match, and rules that contradict an earlier one. It compares with one earlier rule at a
+// time: a rule that only several earlier ones cover together is not found, except by a rule for each direction.
 func Check(rules []Rule) (faults []Fault) {
 	for i, r := range rules {
 		if f := impossible(r); f.Problem != "" {
@@ -59,7 +59,7 @@ func impossible(r Rule) Fault {
 	return Fault{}
 }
 
-// shadowed says which earlier rule takes everything that r fits.
+// shadowed names the earlier rule that takes everything that r matches.
 func shadowed(earlier []Rule, r Rule) (Fault, bool) {
 	for _, e := range earlier {
 		if impossible(e).Problem != "" {
@@ -96,7 +96,7 @@ func shadowed(earlier []Rule, r Rule) (Fault, bool) {
 		lines[0], lines[1])}, true
 }
 
-// covers says that r fits everything that n fits.
+// covers says that r matches everything that n matches.
 func (r Rule) covers(n Rule) bool {
 	r, n = r.plain(), n.plain()
 	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
@@ -106,7 +106,7 @@ func (r Rule) covers(n Rule) bool {
 		r.Least <= n.Least && (r.Most == 0 || n.Most != 0 && n.Most <= r.Most) && (r.Content.Zero() || r.Content == n.Content)
 }
 
-// plain writes a rule for a document with a type of its own as one for that type.
+// plain replaces the root of a document that has a type of its own with that type.
 func (r Rule) plain() Rule {
 	if r.Root != "" {
 		r.Type = TypeOf(r.Root)
@@ -117,7 +117,7 @@ func (r Rule) plain() Rule {
 	return r
 }
 
-// PatternCovers says that wide matches all that narrow matches: narrow's "*" is taken as an octet that only a "*"
+// PatternCovers says that wide matches everything that narrow matches: it treats narrow's "*" as an octet that only a "*"
 // matches.
 func PatternCovers(wide, narrow string) bool {
 	const star = "\x00"

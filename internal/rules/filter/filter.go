@@ -5,33 +5,33 @@ import (
 	"time"
 )
 
-// Counts are what a rule did since the start.
+// Counts count the effects of a rule since the start.
 type Counts struct {
 	Fits    uint64 `json:"fits"`    // things that the rule took
 	Waited  uint64 `json:"waited"`  // advertisements that its rate made wait
 	Dropped uint64 `json:"dropped"` // messages beyond its rate
 }
 
-// Filter is the rules at work. It is not for concurrent use; nil has no rules.
+// Filter applies rules. It is not for concurrent use; nil has no rules.
 type Filter struct {
 	rules   []Rule
 	buckets []bucket
 	counts  []Counts
-	sites   bool // a rule asks for the far site
+	sites   bool // a rule depends on the far site
 }
 
-// bucket is a token bucket: full since full.
+// bucket is a token bucket, stored as the time at which it is full.
 type bucket struct{ full time.Time }
 
-// New starts with full buckets.
+// New makes a Filter with full buckets.
 func New(rules []Rule) *Filter {
 	f := &Filter{}
 	f.Replace(rules)
 	return f
 }
 
-// Replace puts rules in the place of those that are there, and returns a Filter that judges as this one did before. A rule
-// that was there already keeps its counters and what is left of its rate, at whatever line it stands now.
+// Replace replaces the rules, and returns a Filter that judges as this one did before. A rule that was there already keeps its
+// counters and the rest of its rate, even if it is on another line now.
 func (f *Filter) Replace(rules []Rule) (before *Filter) {
 	old := *f
 	*f = Filter{rules: rules, buckets: make([]bucket, len(rules)), counts: make([]Counts, len(rules))}
@@ -49,7 +49,7 @@ func (f *Filter) Replace(rules []Rule) (before *Filter) {
 	return &old
 }
 
-// Empty says that no rule is there.
+// Empty says that there is no rule.
 func (f *Filter) Empty() bool { return f == nil || len(f.rules) == 0 }
 
 // Len is the number of rules.
@@ -65,17 +65,17 @@ func (f *Filter) BySite() bool { return f != nil && f.sites }
 
 // Verdict is a rule's decision.
 type Verdict struct {
-	Rule   int // number of the rule that decided; -1: none did
+	Rule   int // index of the rule that decided; -1: none did
 	Action Action
 }
 
-// Default is the verdict where no rule fits.
+// Default is the verdict if no rule matches.
 var Default = Verdict{Rule: -1}
 
-// Stays says that the thing may not cross.
+// Stays says that the item may not cross.
 func (v Verdict) Stays() bool { return v.Action != Allow }
 
-// Judge answers which rule takes s, and counts nothing.
+// Judge returns the decision of the first rule that matches s, and counts nothing.
 func (f *Filter) Judge(s *site.Subject) Verdict {
 	if f == nil {
 		return Default
@@ -88,10 +88,10 @@ func (f *Filter) Judge(s *site.Subject) Verdict {
 	return Default
 }
 
-// Rule is the one of that number.
+// Rule is the rule with this index.
 func (f *Filter) Rule(i int) Rule { return f.rules[i] }
 
-// Count notes that a verdict was carried out.
+// Count records that a verdict was carried out.
 func (f *Filter) Count(v Verdict) {
 	if v.Rule >= 0 {
 		f.counts[v.Rule].Fits++
@@ -101,12 +101,12 @@ func (f *Filter) Count(v Verdict) {
 // Limited says that the rule of a verdict has a rate.
 func (f *Filter) Limited(v Verdict) bool { return v.Rule >= 0 && f.rules[v.Rule].Rate.Count > 0 }
 
-// Allow asks a rule's rate for one thing. When it is used up, it answers when the next will be there.
+// Allow asks for one token of a rule's rate. If there is none, at is the time of the next.
 func (f *Filter) Allow(now time.Time, v Verdict) (ok bool, at time.Time) {
 	if v.Rule < 0 || f.rules[v.Rule].Rate.Count == 0 {
 		return true, time.Time{}
 	}
-	// The bucket as one time: when it will be full. Each thing puts that off by what it takes to refill.
+	// The bucket is one time: when it will be full. Each item moves that time on by as long as one token takes.
 	b, rate := &f.buckets[v.Rule], f.rules[v.Rule].Rate
 	each := rate.Per / time.Duration(rate.Count)
 	if b.full.Before(now) {
@@ -119,13 +119,13 @@ func (f *Filter) Allow(now time.Time, v Verdict) (ok bool, at time.Time) {
 	return true, time.Time{}
 }
 
-// Waits and Drops count what a rate did.
+// Waits counts an item that waits for the rate of a verdict's rule.
 func (f *Filter) Waits(v Verdict) { f.counts[v.Rule].Waited++ }
 
-// Drops counts what the rate of a verdict's rule has dropped.
+// Drops counts an item that was dropped by the rate of a verdict's rule.
 func (f *Filter) Drops(v Verdict) { f.counts[v.Rule].Dropped++ }
 
-// Status is one rule in a Status.
+// Status is one rule with its counters.
 type Status struct {
 	Label  string `json:"label,omitempty"`
 	Line   int    `json:"line"`
@@ -134,7 +134,7 @@ type Status struct {
 	Counts
 }
 
-// Status copies the rules with their counters, in order.
+// Status returns the rules with their counters, in order.
 func (f *Filter) Status() []Status {
 	if f.Empty() {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Action is what becomes of something that a rule fits.
+// Action is what happens to an item that a rule matches.
 type Action uint8
 
 const (
@@ -24,7 +24,7 @@ const (
 // String is the action's name in the configuration.
 func (a Action) String() string { return [...]string{"allow", "deny", "local"}[a] }
 
-// Types of what is filtered: advertisements, the last three excepted.
+// Types of filtered items: all but the last three are advertisements.
 const (
 	Peer     = "peer"     // a peer with a lease: told to far sites, never withheld from local ones
 	Group    = "group"    // jxta:PGA
@@ -48,13 +48,13 @@ var roots = map[string]string{
 // TypeOf is the type of an advertisement with this root tag.
 func TypeOf(root string) string { return cmp.Or(roots[root], Other) }
 
-// Rate is how much may pass: Count at once, and as much in Per again. The zero value is no limit.
+// Rate is how many items may pass: Count at once, and Count more in each Per. The zero value is no limit.
 type Rate struct {
 	Count int
 	Per   time.Duration
 }
 
-// String is the rate as the configuration writes it.
+// String is the rate in the form of the configuration.
 func (r Rate) String() string {
 	if r.Count == 0 {
 		return ""
@@ -86,14 +86,14 @@ func ParseRate(text string) (Rate, error) {
 	return Rate{n, d}, nil
 }
 
-// Rule is one of the operator's. Empty conditions fit everything.
+// Rule is one of the operator's rules. Empty conditions match everything.
 type Rule struct {
 	Label     string // for people; may be empty
 	Line      int    // of the configuration
 	Direction site.Direction
 	Site      uint16
 	Type      string
-	Root      string // of documents whose type is Other
+	Root      string // of documents of type Other
 	Group     string
 	Name      string // pattern: "*" stands for anything
 	Peer      string
@@ -113,7 +113,7 @@ func (r Rule) String() string {
 	return fmt.Sprintf("line %d", r.Line)
 }
 
-// Misses says which condition of the rule s does not meet, by its key in the configuration; "" when it fits.
+// Misses names the first condition of the rule that s does not meet, by its key in the configuration; "": the rule matches.
 func (r *Rule) Misses(s *site.Subject) string {
 	switch {
 	case r.Direction != site.Both && r.Direction != s.Direction:
@@ -142,20 +142,20 @@ func (r *Rule) Misses(s *site.Subject) string {
 	return ""
 }
 
-// Inside says whether one of a message's elements has what a condition asks for.
+// Inside says whether one of a message's elements meets a condition.
 func Inside(c query.Condition, parts []site.Part) bool {
 	return slices.ContainsFunc(parts, func(p site.Part) bool { return c.Fits(p.Data, Match) })
 }
 
-// named says whether things of a type have a name that rules may ask for.
+// named says whether items of a type have a name that rules may test.
 func named(kind string) bool { return kind != Listener && kind != Message }
 
-// piped says whether things of a type can have a pipe.
+// piped says whether items of a type can have a pipe.
 func piped(kind string) bool {
 	return kind == "" || kind == Pipe || kind == Spec || kind == Listener || kind == Message
 }
 
-// Match says whether value is what pattern stands for: "*" in it stands for anything, case counts.
+// Match says whether value matches pattern: "*" stands for anything, and case matters.
 func Match(pattern, value string) bool {
 	head, rest, some := strings.Cut(pattern, "*")
 	if !some {

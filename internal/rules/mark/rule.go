@@ -12,29 +12,29 @@ import (
 	"aldis/internal/site"
 )
 
-// Rule is one of the operator's: conditions, of which empty ones fit everything, and what they give a message.
+// Rule is one of the operator's rules: conditions, where empty ones match everything, and the marks for a message.
 type Rule struct {
 	Line    int    // of the configuration
 	Label   string // for people
 	Group   string // unique values
 	Pipe    string
-	Peer    string          // that sends
-	Element string          // pattern of an element's name; it and Type must fit the same element
+	Peer    string          // the sender
+	Element string          // pattern of an element's name; Element and Type must match the same element
 	Type    string          // pattern of an element's MIME type
 	Least   int             // octets
 	Most    int             // 0: any
-	Content query.Condition // of the content of an element; it, Element and Type must fit the same one
+	Content query.Condition // on the content of an element; Content, Element and Type must match the same one
 
 	Precedence site.Precedence
 	Expires    time.Duration // 0: never
-	Wait       time.Duration // how long a far message waits for local peers that are away; 0: as long as others do
-	LastValue  string        // name of the element that the key is taken from; "": nothing is replaced
-	Pattern    *Pattern      // of that element's data; nil: all of it is the key
-	Links      []string      // names of the bearers that it may take; nil: any
-	Open       string        // group to which it goes, instead of to sites; "": none
+	Wait       time.Duration // how long a far message waits for local peers that are away; 0: the usual time
+	LastValue  string        // name of the element with the key; "": nothing is replaced
+	Pattern    *Pattern      // finds the key in that element's data; nil: all of the data is the key
+	Links      []string      // names of the bearers that the message may take; nil: any
+	Open       string        // group to which the message goes instead of to sites; "": none
 }
 
-// fits says whether the rule is about a message.
+// fits says whether the rule matches a message.
 func (r *Rule) fits(pl *site.Message, s *site.Subject) bool {
 	if r.Group != "" && r.Group != pl.Scope || r.Pipe != "" && r.Pipe != s.Topic || r.Peer != "" && r.Peer != pl.From ||
 		s.Octets < r.Least || r.Most != 0 && s.Octets > r.Most {
@@ -51,17 +51,17 @@ func (r *Rule) fits(pl *site.Message, s *site.Subject) bool {
 	return false
 }
 
-// mime is a type without parameters.
+// mime is a MIME type without parameters.
 func mime(t string) string {
 	t, _, _ = strings.Cut(t, ";")
 	return strings.TrimSpace(t)
 }
 
-// maxKey is the longest key, in octets; a longer one is none: it would be text, not a name.
+// maxKey is the longest key, in octets; longer data is no key: it would be text, not a name.
 const maxKey = 256
 
-// Mark gives a message what the first rule that fits says; s is what its adapter says of it. Those of streams keep their
-// order and all of their blocks: they are routine.
+// Mark gives a message the marks of the first rule that matches; s is its adapter's description of it. Messages of streams are
+// not marked: they keep their order and all of their blocks, and are routine.
 func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 	i := Judge(rules, pl, s)
 	if i < 0 {
@@ -79,14 +79,14 @@ func Mark(rules []Rule, now time.Time, pl *site.Message, s *site.Subject) {
 	}
 }
 
-// Route says again which bearers a message may take, after a restart: the journal does not have it.
+// Route sets the bearers of a message again after a restart: the journal does not store them.
 func Route(rules []Rule, pl *site.Message, s *site.Subject) {
 	if i := Judge(rules, pl, s); i >= 0 {
 		pl.Links = strings.Join(rules[i].Links, ",")
 	}
 }
 
-// Judge answers which rule takes a message; -1: none.
+// Judge returns the index of the rule that matches a message; -1: none.
 func Judge(rules []Rule, pl *site.Message, s *site.Subject) int {
 	if len(rules) == 0 || s.Stream || s.Ordered {
 		return -1
@@ -94,7 +94,7 @@ func Judge(rules []Rule, pl *site.Message, s *site.Subject) int {
 	return slices.IndexFunc(rules, func(r Rule) bool { return r.fits(pl, s) })
 }
 
-// Wait is how long a far message waits for local peers that are away: as the first rule that fits says, or else usual.
+// Wait is how long a far message waits for local peers that are away: the time of the first rule that matches, or else usual.
 func Wait(rules []Rule, usual time.Duration, pl *site.Message, s *site.Subject) time.Duration {
 	if i := Judge(rules, pl, s); i >= 0 && rules[i].Wait > 0 {
 		return rules[i].Wait
@@ -102,7 +102,7 @@ func Wait(rules []Rule, usual time.Duration, pl *site.Message, s *site.Subject) 
 	return usual
 }
 
-// Remark finds the text of a key again that is known by its hash alone, as after a start.
+// Remark restores the text of a key if only its hash is known, as after a start.
 func Remark(rules []Rule, pl *site.Message, s *site.Subject) {
 	if pl.Key == 0 {
 		return
@@ -114,7 +114,7 @@ func Remark(rules []Rule, pl *site.Message, s *site.Subject) {
 	}
 }
 
-// key names what the message is about: of one sender on one pipe, the same key is the same thing.
+// key names the subject of a message: from one sender on one pipe, the same key means the same subject.
 func (r *Rule) key(pl *site.Message) (string, bool) {
 	if r.LastValue == "" {
 		return "", false
@@ -138,17 +138,17 @@ func (r *Rule) key(pl *site.Message) (string, bool) {
 	return "", false
 }
 
-// hash is 24 bits, never 0, which means no key.
+// hash is 24 bits of a hash, never 0, which means no key.
 func hash(key string) uint32 {
 	h := sha256.Sum256([]byte(key))
 	return max(1, uint32(h[0])<<16|uint32(h[1])<<8|uint32(h[2]))
 }
 
-// Pattern finds a key in an element's data: text that must be there, "*" for anything, and once "{key}". Each takes as
-// little as it can; the pattern is for the whole data, so it usually ends in "*".
+// Pattern finds a key in an element's data: literal text, "*" for anything, and "{key}" once. Each wildcard takes as little as
+// it can. The pattern must match all of the data, so it usually ends in "*".
 type Pattern struct {
 	parts []part // in order; literals and wildcards
-	key   int    // the part that is the key
+	key   int    // index of the part that is the key
 }
 
 type part struct {
@@ -158,7 +158,7 @@ type part struct {
 
 const keyWord = "{key}"
 
-// String is the pattern as a configuration has it.
+// String is the pattern in the form of the configuration.
 func (p *Pattern) String() (text string) {
 	for i, x := range p.parts {
 		switch {
@@ -207,7 +207,7 @@ func ParsePattern(text string) (*Pattern, error) {
 	return p, nil
 }
 
-// Key finds the key. It takes time in proportion to the data, or that times the pattern at the worst.
+// Key finds the key. It takes time proportional to the data, at worst multiplied by the length of the pattern.
 func (p *Pattern) Key(data []byte) ([]byte, bool) {
 	text := string(data)
 	var key string
@@ -224,12 +224,12 @@ func (p *Pattern) Key(data []byte) ([]byte, bool) {
 		last := i == len(p.parts)-1
 		if !last && !p.parts[i+1].wild {
 			next = p.parts[i+1].literal
-			if i+1 == len(p.parts)-1 { // the end of the data must be it
+			if i+1 == len(p.parts)-1 { // it must end the data
 				if !strings.HasSuffix(text, next) {
 					return nil, false
 				}
 				at = len(text) - len(next)
-				if i == p.key { // the key is as short as it can be: up to its first occurrence, which must be the last
+				if i == p.key { // the key is as short as possible: it ends at the first occurrence, which must be the last
 					if strings.Index(text, next) != at {
 						return nil, false
 					}
@@ -248,13 +248,13 @@ func (p *Pattern) Key(data []byte) ([]byte, bool) {
 	return []byte(key), text == ""
 }
 
-// Covers says that r fits every message that o fits.
+// Covers says that r matches every message that o matches.
 func (r Rule) Covers(o Rule) bool {
 	within := func(wide, narrow string) bool { return wide == "" || wide == narrow }
 	pattern := func(wide, narrow string) bool {
 		return wide == "" || narrow != "" && filter.PatternCovers(wide, narrow)
 	}
-	// Two patterns must fit one element, so one of them alone says nothing about a rule that has the other.
+	// Two patterns must match the same element, so one of them alone says nothing about a rule that has the other.
 	elements := r.Element == "" && r.Type == "" && r.Content.Zero() ||
 		pattern(r.Element, o.Element) && pattern(r.Type, o.Type) && (r.Content.Zero() || r.Content == o.Content)
 	return within(r.Group, o.Group) && within(r.Pipe, o.Pipe) && within(r.Peer, o.Peer) && elements &&

@@ -21,19 +21,19 @@ import (
 	"strings"
 )
 
-// Bounds of the content that is looked at.
+// Bounds of the content that is examined.
 const (
 	MostOctets = 64 << 10
 	MostDepth  = 64
 	mostValue  = 4 << 10 // octets of a value
 )
 
-// Condition is where to look, and the pattern that a value there has to fit. Conditions may be compared.
+// Condition is a place in a content, and the pattern that a value there must match. Conditions are comparable.
 type Condition struct {
 	kind    string // "xml", "json" or "text"
 	path    string // steps, each behind a slash
 	attr    string // of XML: the last step, without its @
-	pattern string // "*" stands for anything; "" with any: the value has to be there
+	pattern string // "*" stands for anything; "" with any: the value must only exist
 	any     bool
 }
 
@@ -76,10 +76,10 @@ func Parse(text string) (c Condition, err error) {
 	return c, nil
 }
 
-// Zero says that the condition fits everything.
+// Zero says that the condition matches everything.
 func (c Condition) Zero() bool { return c == Condition{} }
 
-// String is the condition as the configuration writes it.
+// String is the condition in the form of the configuration.
 func (c Condition) String() string {
 	if c.kind == "text" || c.Zero() {
 		return strings.TrimPrefix(c.kind+": "+c.pattern, ": ")
@@ -94,7 +94,7 @@ func (c Condition) String() string {
 	return text
 }
 
-// Fits says whether a content has a value that the condition asks for; match says whether a value is what a pattern stands for.
+// Fits says whether a content has a value that meets the condition; match says whether a value matches a pattern.
 func (c Condition) Fits(content []byte, match func(pattern, value string) bool) bool {
 	if c.Zero() {
 		return true
@@ -107,7 +107,7 @@ func (c Condition) Fits(content []byte, match func(pattern, value string) bool) 
 	return fits
 }
 
-// Values gives the values at the condition's place to f until it says false.
+// Values calls f for each value at the condition's place until f returns false.
 func (c Condition) Values(content []byte, f func(value string) bool) {
 	content = content[:min(len(content), MostOctets)]
 	steps := strings.Split(c.path, "/")[1:]
@@ -128,7 +128,7 @@ func (c Condition) xml(content []byte, steps []string, f func(string) bool) {
 	d := xml.NewDecoder(bytes.NewReader(content))
 	d.Strict = false
 	d.CharsetReader = func(_ string, in io.Reader) (io.Reader, error) { return in, nil }
-	depth, fit := 0, 0 // elements that are open, and how many of them from the root on are the path's
+	depth, fit := 0, 0 // open elements, and how many of them from the root on match the path
 	var value []byte
 	for {
 		token, err := d.RawToken()
@@ -172,7 +172,7 @@ func (c Condition) xml(content []byte, steps []string, f func(string) bool) {
 	}
 }
 
-// named says whether a name is a step's: one without a prefix fits whatever prefix there is.
+// named says whether a name matches a step: a step without a prefix matches any prefix.
 func named(step string, name xml.Name) bool {
 	if prefix, local, ok := strings.Cut(step, ":"); ok {
 		return prefix == name.Space && (local == name.Local || local == "*")
@@ -180,13 +180,13 @@ func named(step string, name xml.Name) bool {
 	return step == "*" || step == name.Local
 }
 
-// walk looks for the steps in the value that comes; false: nobody wants more, or nothing can be read.
+// walk looks for the steps in the next value; false: f wants no more, or the rest cannot be read.
 func walk(d *json.Decoder, steps []string, depth int, f func(string) bool) bool {
 	token, err := d.Token()
 	if err != nil || depth > MostDepth {
 		return false
 	}
-	if token == nil { // null: there is no value
+	if token == nil { // null is no value
 		return true
 	}
 	open, nested := token.(json.Delim)
@@ -217,5 +217,5 @@ func walk(d *json.Decoder, steps []string, depth int, f func(string) bool) bool 
 	return err == nil
 }
 
-// nowhere is steps that no value has.
+// nowhere is a path that no value has.
 var nowhere = []string{"\x00"}

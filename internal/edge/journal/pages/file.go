@@ -27,23 +27,23 @@ const (
 
 	leastPage = 1 << 10
 	mostPage  = 1 << 16
-	mostDepth = 48    // of branches: a tree of 2^48 leaves is none
+	mostDepth = 48    // of branches: no store has a tree of 2^48 leaves
 	mostKey   = 32768 // octets
 )
 
-// ErrNotBolt means that the file has no page that says what it is.
+// ErrNotBolt says that the file has no page that describes it.
 var ErrNotBolt = errors.New("no meta page of the file can be read")
 
-// Meta is what one of the first two pages says of the tree.
+// Meta is the description of the tree on one of the first two pages.
 type Meta struct {
 	Valid    bool
 	Root     uint64 // page of the list of buckets
 	Freelist uint64
-	Pages    uint64 // that the tree may use: all beyond are new
+	Pages    uint64 // that the tree may use: all pages beyond are new
 	Tx       uint64 // the transaction that wrote it
 }
 
-// Fault is what cannot be in a file that bbolt has written.
+// Fault is something that no file of bbolt contains.
 type Fault struct {
 	Page uint64 `json:"page"`
 	Why  string `json:"why"`
@@ -59,17 +59,17 @@ type File struct {
 
 	r     io.ReaderAt
 	size  int64
-	meta  Meta     // the newest that is valid, or the chosen one
-	one   bool     // it was chosen: the other one does not matter
+	meta  Meta     // the newest valid one, or the chosen one
+	one   bool     // a tree was chosen: the other one does not matter
 	taken []bool   // pages that the walk has reached
 	bufs  [][]byte // by depth
 }
 
-// Open reads the meta pages. The error is ErrNotBolt, with a File whose Loose works.
+// Open reads the meta pages. With the error ErrNotBolt it returns a File on which only Loose works.
 func Open(r io.ReaderAt, size int64) (*File, error) {
 	f := &File{r: r, size: size}
 	var first [leastPage]byte
-	readAt(r, first[:], 0, size) // what cannot be read is zero, and no meta page
+	readAt(r, first[:], 0, size) // octets that cannot be read are zero, and zeros are no meta page
 	m, page := parseMeta(first[:])
 	if m.Valid {
 		f.PageSize, f.Metas[0] = page, m
@@ -102,7 +102,7 @@ func Open(r io.ReaderAt, size int64) (*File, error) {
 // Tx is the transaction of the newest tree that can be reached; 0: there is none.
 func (f *File) Tx() uint64 { return f.meta.Tx }
 
-// Newest is the newest transaction of which there is a meta page; 0: there is none.
+// Newest is the newest transaction that has a meta page; 0: there is none.
 func (f *File) Newest() (tx uint64) {
 	for _, m := range f.Metas {
 		if m.Valid {
@@ -115,8 +115,8 @@ func (f *File) Newest() (tx uint64) {
 // Used is how many octets of the file the newest tree may use.
 func (f *File) Used() int64 { return int64(f.meta.Pages) * int64(f.PageSize) }
 
-// Choose takes the tree that transaction tx has written for the one to walk; false: no meta page leads to it. bbolt keeps
-// the tree before the newest as it was.
+// Choose makes Walk read the tree that transaction tx has written; false: no meta page leads to it. bbolt leaves the tree
+// before the newest as it was.
 func (f *File) Choose(tx uint64) bool {
 	for _, m := range f.Metas {
 		if m.Valid && m.Tx == tx {
@@ -127,7 +127,7 @@ func (f *File) Choose(tx uint64) bool {
 	return false
 }
 
-// guessPageSize takes the size with which most of the first pages have their own number in front.
+// guessPageSize picks the size at which most of the first pages begin with their own number.
 func (f *File) guessPageSize() {
 	f.PageSize = 4096
 	best := 0
@@ -145,7 +145,7 @@ func (f *File) guessPageSize() {
 	}
 }
 
-// readAt reads what the file has of b; the rest is zero, and all of it when the disk fails.
+// readAt reads as much of b as the file has; the rest is zero. If the disk fails, all of b is zero.
 func readAt(r io.ReaderAt, b []byte, at, size int64) (n int, err error) {
 	clear(b)
 	if at >= size {
@@ -175,7 +175,7 @@ func parseMeta(b []byte) (Meta, int) {
 	return Meta{Valid: true, Root: le.Uint64(b[16:]), Freelist: le.Uint64(b[32:]), Pages: le.Uint64(b[40:]), Tx: le.Uint64(b[48:])}, int(page)
 }
 
-// page is a page's octets and what its head says.
+// page is a page's octets and its parsed head.
 type page struct {
 	id       uint64
 	flags    uint16
@@ -184,7 +184,7 @@ type page struct {
 	data     []byte // head included
 }
 
-// load reads a page with what belongs to it. depth says which buffer holds it. The error is a Fault.
+// load reads a page with its overflow pages. depth selects the buffer. The error is a Fault.
 func (f *File) load(id, most uint64, depth int) (p page, err error) {
 	if id < 2 || id >= most {
 		return p, Fault{id, "does not exist, and the tree leads to it"}
@@ -231,7 +231,7 @@ func (f *File) load(id, most uint64, depth int) (p page, err error) {
 	return p, nil
 }
 
-// unreadable is the fault of a page that the disk does not give.
+// unreadable is the fault of a page that the disk does not return.
 func unreadable(id uint64, err error) Fault {
 	return Fault{id, fmt.Sprintf("cannot be read from the disk: %v", err)}
 }
@@ -243,7 +243,7 @@ type element struct {
 	key, value []byte
 }
 
-// element reads element i for itself; false: it leads out of the page. end is where it ends.
+// element reads element i alone; false: it leads out of the page. start and end bound its octets.
 func (p *page) element(i int) (e element, start, end int, ok bool) {
 	at := headLen + i*elementLen
 	if at+elementLen > len(p.data) {
@@ -271,7 +271,7 @@ func (p *page) element(i int) (e element, start, end int, ok bool) {
 	return e, start, end, true
 }
 
-// layout says in what a page differs from what bbolt writes; "" when it does not. An inline page ends with its value.
+// layout says how a page differs from the pages that bbolt writes; "": it does not. An inline page ends with its value.
 func (p *page) layout(pageSize int, inline bool) string {
 	at := headLen + p.count*elementLen
 	if at > len(p.data) {

@@ -5,9 +5,9 @@ import "errors"
 // looseReads bounds what Loose reads: so many times the size of the file.
 const looseReads = 4
 
-// Loose visits the leaf pages that the walk before it has not reached and that are whole in themselves, in the order of
-// their place. They are old copies of pages, or current ones behind a damaged branch. Records of a page whose bucket is
-// not known have none. It says whether it has seen all.
+// Loose visits the leaf pages that an earlier walk has not reached and that are whole in themselves, in the order of the file.
+// They are old copies of pages, or current ones below a damaged branch. If the bucket of a page is not known, its records name
+// none. Loose says whether it has seen all pages.
 func (f *File) Loose(visit func(records []Record) error) (all bool, err error) {
 	most := uint64(len(f.taken))
 	left := f.size * looseReads

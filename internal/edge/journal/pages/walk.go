@@ -7,20 +7,20 @@ import (
 	"fmt"
 )
 
-// Record is one key of a bucket and its value. Both are good until the function that got them returns.
+// Record is one key of a bucket and its value. Both are good until the function that received them returns.
 type Record struct {
 	Bucket string
 	Key    []byte
 	Value  []byte
-	Sure   bool // nothing is wrong with its page
+	Sure   bool // its page has no fault
 }
 
-// Lost is a stretch of keys that the walk could not read, or not for certain.
+// Lost is a stretch of keys that the walk could not read, or could not trust.
 type Lost struct {
 	Bucket string
-	All    bool   // it is not even known of which buckets
-	Min    []byte // nil: from the first
-	Max    []byte // the first key behind it; nil: to the last
+	All    bool   // not even its buckets are known
+	Min    []byte // nil: from the first key on
+	Max    []byte // the first key behind the stretch; nil: to the last key
 }
 
 // Holds says whether a key lies in the stretch.
@@ -31,14 +31,14 @@ func (l Lost) Holds(bucket string, key []byte) bool {
 // MostFaults bounds the faults that a walk names; it counts all.
 const MostFaults = 64
 
-// Walked is what a walk has found beside the records.
+// Walked is what a walk has found, besides the records.
 type Walked struct {
 	Faults  []Fault
 	Count   int // of all faults
 	Buckets []string
 	Lost    []Lost
 	Pages   int // of the file
-	Free    int // of them
+	Free    int // free ones among them
 }
 
 type walk struct {
@@ -48,8 +48,8 @@ type walk struct {
 	most  uint64
 }
 
-// Walk visits all that the newest tree holds, in the order of buckets and keys. It goes on behind a fault: what stands
-// on a page whose order is wrong is visited too, so that its own checksum can decide. The error is that of visit.
+// Walk visits all records of the newest tree, in the order of buckets and keys. It goes on after a fault: it also visits a page
+// whose keys are out of order, so that the checksum of each record can decide. The error is visit's.
 func (f *File) Walk(visit func(Record) error) (Walked, error) {
 	w := &walk{File: f, visit: visit}
 	if !f.meta.Valid {
@@ -90,8 +90,8 @@ func (w *walk) fault(f Fault, lost ...Lost) {
 	w.Lost = append(w.Lost, lost...)
 }
 
-// freelist looks at the list of free pages, behind the tree. Journals have one only when another program has written to them
-// too: otherwise bbolt finds the free pages by itself.
+// freelist checks the list of free pages, after the tree. A journal has such a list only if another program has written to it:
+// the gateway's bbolt stores none, and finds the free pages by itself.
 func (w *walk) freelist() {
 	id := w.meta.Freelist
 	if id == noFreelist {
@@ -144,10 +144,10 @@ func (w *walk) freelist() {
 	}
 }
 
-// bounds are between which keys a page stands.
+// bounds are the keys that bound a page.
 type bounds struct {
-	first []byte // its first key; nil: any
-	next  []byte // the first key behind it; nil: none
+	first []byte // the page's first key; nil: any
+	next  []byte // the first key behind the page; nil: none
 }
 
 // tree walks the tree of a bucket, or of the list of buckets.
@@ -191,7 +191,7 @@ func (w *walk) tree(bucket string, id uint64, in bounds, depth int, list bool) e
 	return w.leaf(bucket, &p, depth, list, why == "")
 }
 
-// order says what is wrong with the order of a page's keys; "" when nothing is.
+// order says what is wrong with the order of a page's keys; "": nothing.
 func (p *page) order(in bounds) string {
 	var before []byte
 	for i := range p.count {
@@ -210,7 +210,7 @@ func (p *page) order(in bounds) string {
 	return ""
 }
 
-// children walks below a branch. Below one that is damaged the keys say nothing.
+// children walks the pages below a branch. The keys of a damaged branch do not bound them.
 func (w *walk) children(bucket string, p *page, in bounds, depth int, list, sound bool) error {
 	for i := range p.count {
 		e, _, _, ok := p.element(i)
@@ -232,7 +232,7 @@ func (w *walk) children(bucket string, p *page, in bounds, depth int, list, soun
 	return nil
 }
 
-// leaf visits the records of a page, or the buckets of one of the list.
+// leaf visits the records of a page, or the buckets on a page of the list.
 func (w *walk) leaf(bucket string, p *page, depth int, list, sure bool) error {
 	for i := range p.count {
 		e, _, _, ok := p.element(i)
@@ -255,7 +255,7 @@ func (w *walk) leaf(bucket string, p *page, depth int, list, sure bool) error {
 	return nil
 }
 
-// bucket walks a bucket that stands on a page of the list.
+// bucket walks a bucket whose entry is on a page of the list.
 func (w *walk) bucket(name string, id uint64, value []byte, depth int) error {
 	lost := Lost{Bucket: name}
 	w.Buckets = append(w.Buckets, name)
@@ -277,7 +277,7 @@ func (w *walk) bucket(name string, id uint64, value []byte, depth int) error {
 	return w.leaf(name, &p, depth, false, why == "")
 }
 
-// inline reads what stands for a bucket on a page of the list: the page of its root, or a small page itself.
+// inline reads a bucket's entry on a page of the list: the number of its root page, or a small page itself.
 func inline(id uint64, value []byte) (p page, root uint64, ok bool) {
 	if len(value) < bucketLen {
 		return p, 0, false

@@ -26,7 +26,7 @@ import (
 	"aldis/internal/site"
 )
 
-// bench is a room with what it has told, at an address.
+// bench is a room with the events that it has posted, at an address.
 type bench struct {
 	*Room
 	t    *testing.T
@@ -67,7 +67,7 @@ func open(t *testing.T, cfg Config) *bench {
 	return b
 }
 
-// heard waits for what the room tells.
+// heard waits for an event of the room.
 func heard[E site.Event](b *bench) (ev E) {
 	b.t.Helper()
 	check.Until(b.t, time.Minute, fmt.Sprintf("%T", ev), func() bool {
@@ -106,7 +106,7 @@ func (b *bench) do(method, path, kind string, body []byte) (int, string, http.He
 	return resp.StatusCode, string(text), resp.Header
 }
 
-// form is an upload as ATAK makes it.
+// form is an upload in ATAK's form.
 func form(field, name string, data []byte) (kind string, body []byte) {
 	var b bytes.Buffer
 	m := multipart.NewWriter(&b)
@@ -123,7 +123,7 @@ func (b *bench) upload(data []byte, query string) (int, string) {
 	return code, text
 }
 
-// A device uploads a package, asks for it by its hash, downloads it, and finds it in the list once it is for all.
+// A device uploads a package, asks for it by its hash, downloads it, and finds it in the list once it is public.
 func TestMarti(t *testing.T) {
 	for name, key := range map[string]*atrest.Key{"plain": nil, "sealed": atrest.Secret(strings.Repeat("secret", 6)).NewKey()} {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,8 @@ func TestMarti(t *testing.T) {
 	}
 }
 
-// Nothing that a device says becomes a path; what is too large, wrong or nothing is refused in plain words and counted.
+// Nothing that a device sends becomes a path. A request that is too large, wrong or empty is refused in plain words and
+// counted.
 func TestHostileRequests(t *testing.T) {
 	b := open(t, Config{MostFile: 1000, Most: 2500, Patience: 50 * time.Millisecond})
 	good := bytes.Repeat([]byte{1}, 1000)
@@ -226,7 +227,7 @@ func TestHostileRequests(t *testing.T) {
 	if err != nil || len(list) != 0 {
 		t.Errorf("files were left: %v, %v", list, err)
 	}
-	for i := range byte(4) { // two have room
+	for i := range byte(4) { // two find a place
 		if code, text := b.upload(append(bytes.Repeat([]byte{2}, 900), i), ""); code != 200 {
 			t.Errorf("upload %d: %d %s", i, code, text)
 		}
@@ -240,8 +241,8 @@ func TestHostileRequests(t *testing.T) {
 	}
 }
 
-// A device that asks for a far file has the adapter told, is told how far it is, gets it when it is complete, and hears when it
-// never comes.
+// If a device asks for a far file, the adapter is told. The device learns how far the file is, gets it when it is complete, and
+// learns of it if the file never comes.
 func TestFarFile(t *testing.T) {
 	b := open(t, Config{Patience: 300 * time.Millisecond})
 	data := bytes.Repeat([]byte("0123456789"), 4000)
@@ -261,7 +262,7 @@ func TestFarFile(t *testing.T) {
 		if k := heard[files.Kept](b); k.Err != "" || k.Part != i {
 			t.Fatalf("%+v", k)
 		}
-		if i == 1 { // killed: what was told is on the disk
+		if i == 1 { // after a kill the segments are still on the disk
 			b = open(t, Config{Dir: dir, Patience: 10 * time.Second})
 		}
 	}
@@ -324,7 +325,7 @@ func TestFarFile(t *testing.T) {
 	}
 }
 
-// The file of an offer is taken from the device that offers it, and from nowhere else.
+// The file of an offer is fetched from the device that offers it, and from nowhere else.
 func TestFetch(t *testing.T) {
 	data := bytes.Repeat([]byte("z"), 5000)
 	hash := hashOf(data)
@@ -386,7 +387,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// A listener may come while the room is shut down: each call of Serve ends, and none disturbs Shutdown.
+// A listener may be added while the room shuts down: each call of Serve returns, and none disturbs Shutdown.
 func TestServeDuringShutdown(t *testing.T) {
 	for range 100 {
 		r, err := Open(Config{Dir: t.TempDir()}, func(site.Event) {}, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))

@@ -19,7 +19,7 @@ import (
 	"aldis/internal/adapters/files"
 )
 
-// marti answers what TAK devices ask a server for: the part of the Marti API that data packages need.
+// marti serves the part of the Marti API that data packages need.
 func (r *Room) marti() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /Marti/sync/missionquery", r.query)
@@ -49,7 +49,7 @@ func hostOf(url string) string {
 	return host
 }
 
-// hostOfPeer is the host that asks.
+// hostOfPeer is the host that sent a request.
 func hostOfPeer(req *http.Request) string {
 	host, _, _ := net.SplitHostPort(req.RemoteAddr)
 	return host
@@ -60,7 +60,7 @@ func answer(w http.ResponseWriter, v any) {
 	json.NewEncoder(w).Encode(v)
 }
 
-// deny answers why not, in plain words.
+// deny refuses a request, and says why in plain words.
 func (r *Room) deny(w http.ResponseWriter, req *http.Request, status int, reason string, err error) {
 	r.refuse(reason, req.RemoteAddr, err)
 	http.Error(w, err.Error(), status)
@@ -68,7 +68,7 @@ func (r *Room) deny(w http.ResponseWriter, req *http.Request, status int, reason
 
 func (r *Room) urlOf(hash string) string { return r.cfg.URL + "/Marti/sync/content?hash=" + hash }
 
-// hash is the file that a request names; "": it was answered.
+// hash is the hash of the file that a request names; "": it named none and was answered.
 func (r *Room) hash(w http.ResponseWriter, req *http.Request, text string) string {
 	text = strings.ToLower(text)
 	if isHash(text) {
@@ -78,7 +78,7 @@ func (r *Room) hash(w http.ResponseWriter, req *http.Request, text string) strin
 	return ""
 }
 
-// query says where a file is, so that a device need not upload it.
+// query says where a file is, so that a device need not upload it again.
 func (r *Room) query(w http.ResponseWriter, req *http.Request) {
 	hash := r.hash(w, req, req.URL.Query().Get("hash"))
 	if hash == "" {
@@ -126,7 +126,7 @@ func (r *Room) upload(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprint(w, r.urlOf(m.Hash))
 }
 
-// enter waits for a place for an upload; nil: there is none, and the client was told.
+// enter waits for a place for an upload; nil: there is none, and the client has got its answer.
 func (r *Room) enter(w http.ResponseWriter, req *http.Request) (leave func()) {
 	leave, err := r.bodies.enter(req.Context(), hostOfPeer(req), time.After(r.cfg.Patience))
 	if errors.Is(err, errBusy) {
@@ -140,7 +140,7 @@ func (r *Room) enter(w http.ResponseWriter, req *http.Request) (leave func()) {
 	return leave
 }
 
-// denyBody answers why an upload was not taken.
+// denyBody refuses an upload, and says why.
 func (r *Room) denyBody(w http.ResponseWriter, req *http.Request, err error) {
 	var tooLong *http.MaxBytesError
 	switch {
@@ -155,9 +155,9 @@ func (r *Room) denyBody(w http.ResponseWriter, req *http.Request, err error) {
 
 var errLong = errors.New("too long")
 
-// body reads the file of an upload.
+// body reads the file out of an upload.
 func (r *Room) body(w http.ResponseWriter, req *http.Request, m *meta) ([]byte, error) {
-	const formOctets = 64 << 10 // of the form around the file
+	const formOctets = 64 << 10 // octets of the form around the file
 	req.Body = http.MaxBytesReader(w, req.Body, r.cfg.MostFile+formOctets)
 	m.MIME = usualMIME
 	from := io.Reader(req.Body)
@@ -195,7 +195,7 @@ func (r *Room) body(w http.ResponseWriter, req *http.Request, m *meta) ([]byte, 
 	return b, nil
 }
 
-// plainText is a uid as it may stand in an answer.
+// plainText is a uid that is safe in an answer, or "".
 func plainText(text string) string {
 	if len(text) > mostName || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsGraphic(r) || r == unicode.ReplacementChar }) {
 		return ""
@@ -203,14 +203,14 @@ func plainText(text string) string {
 	return text
 }
 
-// content gives a file. One that a far site has offered comes now, and the device waits a little for it.
+// content serves a file. If a far site has offered it, it is fetched now, and the device waits a little for it.
 func (r *Room) content(w http.ResponseWriter, req *http.Request) {
 	if hash := r.hash(w, req, req.URL.Query().Get("hash")); hash != "" {
 		r.bring(w, req, hash)
 	}
 }
 
-// bring gives a file, and asks for it first where it is not here.
+// bring serves a file, and first asks for it if it is not here.
 func (r *Room) bring(w http.ResponseWriter, req *http.Request, hash string) {
 	late := time.After(r.cfg.Patience)
 	for asked := false; ; {
@@ -237,7 +237,7 @@ func (r *Room) bring(w http.ResponseWriter, req *http.Request, hash string) {
 		case <-changed:
 		case <-late:
 			if k.Failed {
-				continue // it is told above
+				continue // the next round reports it
 			}
 			w.Header().Set("Retry-After", "60")
 			w.Header().Set("X-Aldis-State", k.State)
@@ -251,7 +251,7 @@ func (r *Room) bring(w http.ResponseWriter, req *http.Request, hash string) {
 	}
 }
 
-// give gives a file that is here.
+// give serves a file that is here.
 func (r *Room) give(w http.ResponseWriter, req *http.Request, hash string) {
 	leave, err := r.bodies.enter(req.Context(), hostOfPeer(req), nil)
 	if err != nil {
@@ -271,7 +271,7 @@ func (r *Room) give(w http.ResponseWriter, req *http.Request, hash string) {
 	http.ServeContent(w, req, "", m.At, bytes.NewReader(b))
 }
 
-// listed is a file as devices read it in a list.
+// listed is a file in the form of a device's list.
 func listed(m meta) map[string]any {
 	tool := "private"
 	if m.Public {
@@ -281,10 +281,10 @@ func listed(m meta) map[string]any {
 		"SubmissionUser": "anonymous", "CreatorUid": m.Creator, "Keywords": "missionpackage", "MIMEType": m.MIME, "Size": m.Octets, "Visibility": tool, "Tool": tool}
 }
 
-// search lists the files that are for all: those here, and those that far sites have offered to all.
+// search lists the public files: those here, and those that far sites have offered to all.
 func (r *Room) search(w http.ResponseWriter, _ *http.Request) {
 	list, _ := r.store.list()
-	results := []map[string]any{} // not null where there are none
+	results := []map[string]any{} // not null if there are none
 	here := map[string]bool{}
 	for _, m := range list {
 		here[m.Hash] = true
@@ -303,7 +303,7 @@ func (r *Room) search(w http.ResponseWriter, _ *http.Request) {
 	answer(w, map[string]any{"resultCount": len(results), "results": results})
 }
 
-// tool says whether a file is for all.
+// tool sets whether a file is public.
 func (r *Room) tool(w http.ResponseWriter, req *http.Request) {
 	hash := r.hash(w, req, req.PathValue("hash"))
 	if hash == "" {

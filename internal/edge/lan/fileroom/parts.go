@@ -27,7 +27,7 @@ func (s *store) keep(hash string, part int, b []byte) error {
 	return s.write(filepath.Join(hash+partsEnd, strconv.Itoa(part)), b)
 }
 
-// finish makes a file of its parts. They are gone then, whatever comes of it.
+// finish puts the parts of a file together. It removes them in any case.
 func (s *store) finish(o files.Finish, now time.Time) error {
 	if !isHash(o.Hash) {
 		return fmt.Errorf("%q is no file", o.Hash)
@@ -60,7 +60,7 @@ func (s *store) forget(hash string) {
 	}
 }
 
-// tidyParts removes the parts of files of which none has come for longer than a file lives.
+// tidyParts removes parts of a file if none has come for longer than a file lives.
 func (s *store) tidyParts(now time.Time) {
 	list, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -80,7 +80,8 @@ const (
 	mostName  = 128
 )
 
-// plainName is a file's name as devices may be shown it: no path, nothing that is not seen or turns the direction of writing.
+// plainName is a file's name made safe to show on a device: no path, and no characters that are invisible or turn the direction
+// of writing.
 func plainName(name string) string {
 	name = strings.ToValidUTF8(name[max(strings.LastIndexByte(name, '/'), strings.LastIndexByte(name, '\\'))+1:], "")
 	name = strings.Map(func(r rune) rune {

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Bounds of the files that are in memory while devices give or fetch them.
+// Bounds of the files that are in memory while devices upload or fetch them.
 const (
 	mostBodies     = 8
 	mostBodiesHost = 3       // of one host
-	keptBodies     = 2       // for hosts that have none
-	leastRate      = 4 << 10 // octets a second, after the time that a device waits twice
+	keptBodies     = 2       // kept free for hosts that have none
+	leastRate      = 4 << 10 // octets a second that a body must keep up, after twice the time that a device waits
 )
 
-// places are the bodies in memory, shared out among hosts, so that one that is slow or hostile takes none from the others.
+// places are the bodies in memory, shared among hosts, so that a slow or hostile host takes none from the others.
 type places struct {
 	mu    sync.Mutex
 	all   int
 	hosts map[string]int
-	freed chan struct{} // is closed when a place is free again
+	freed chan struct{} // closed when a place becomes free
 }
 
 var errBusy = errors.New("too many files at once: try again")
@@ -31,7 +31,7 @@ func newPlaces() *places {
 	return &places{hosts: map[string]int{}, freed: make(chan struct{})}
 }
 
-// enter waits for a place until it is late (nil: never) or the request ends. leave must be called where there is no error.
+// enter waits for a place until late fires (nil: never) or the request ends. Without an error the caller must call leave.
 func (p *places) enter(ctx context.Context, host string, late <-chan time.Time) (leave func(), err error) {
 	for {
 		p.mu.Lock()
@@ -66,7 +66,7 @@ func (p *places) leave(host string) {
 	p.freed = make(chan struct{})
 }
 
-// steady is a body that has to come at a least rate.
+// steady is a request body that must keep up leastRate.
 type steady struct {
 	io.ReadCloser
 	until func(time.Time) error // sets the deadline for reading
@@ -86,5 +86,5 @@ func (s *steady) Read(b []byte) (n int, err error) {
 	return n, err
 }
 
-// timeFor is how long so many octets take at the least rate.
+// timeFor is how long so many octets take at leastRate.
 func timeFor(octets int64) time.Duration { return time.Duration(octets) * time.Second / leastRate }

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// half begins an upload of 15 MB from an address of loopback and leaves it at one octet.
+// half begins an upload of 15 MB from a loopback address and sends one octet of it.
 func (b *bench) half(from string) net.Conn {
 	b.t.Helper()
 	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
@@ -26,7 +26,7 @@ func (b *bench) half(from string) net.Conn {
 	return c
 }
 
-// A thousand half uploads of one address close nothing to another, which uploads and downloads at once.
+// A thousand half uploads of one address do not block another, which uploads and downloads at once.
 func TestHalfUploads(t *testing.T) {
 	b := open(t, Config{Patience: time.Minute})
 	var halves []net.Conn
@@ -61,7 +61,7 @@ func TestHalfUploads(t *testing.T) {
 	check.Equal(t, "places that are taken", all, mostBodiesHost)
 }
 
-// An upload that stands still is given up, and its place is free.
+// An upload that makes no progress is given up, and its place becomes free.
 func TestSlowUpload(t *testing.T) {
 	b := open(t, Config{Patience: 50 * time.Millisecond})
 	c := b.half("127.0.0.1")

@@ -22,17 +22,17 @@ import (
 	"aldis/internal/site"
 )
 
-// Config bounds the room. A zero value means the default, where there is one.
+// Config bounds the room. A zero value means the default, if there is one.
 type Config struct {
 	Face     string // TAK, the default, or XMPP
 	Dir      string
-	Key      *atrest.Key   // seals what is kept; nil: it is not sealed
-	URL      string        // under which devices reach the room
-	Version  string        // that devices are told
-	MostFile int64         // octets of one file; default 16 MiB
-	Most     int64         // octets of all; default 256 MiB
+	Key      *atrest.Key   // seals the stored files; nil: they are not sealed
+	URL      string        // at which devices reach the room
+	Version  string        // that devices see
+	MostFile int64         // most octets of one file; default 16 MiB
+	Most     int64         // most octets of all files; default 256 MiB
 	Life     time.Duration // of a file; default 7 days
-	Patience time.Duration // that a device waits for a file which is on its way, and that it may be silent in an upload; default 8 s
+	Patience time.Duration // how long a device waits for a file that is on its way, and may be silent in an upload; default 8 s
 }
 
 // Faces of a room; their names begin the keys of the configuration.
@@ -67,8 +67,8 @@ type Room struct {
 	post    func(site.Event)
 	log     *slog.Logger
 	refused *prometheus.CounterVec
-	nudge   chan struct{} // backlog has something
-	fetches chan struct{} // one for each device that is asked for a file
+	nudge   chan struct{} // backlog has orders
+	fetches chan struct{} // one for each fetch from a device
 	bodies  *places
 	life    context.Context
 	end     context.CancelFunc
@@ -76,8 +76,8 @@ type Room struct {
 
 	mu      sync.Mutex
 	known   map[string]files.Know // offered by far sites
-	slots   map[string]slot       // for files that clients are about to give, by id
-	changed chan struct{}         // closed when something of known is new
+	slots   map[string]slot       // for files that clients are about to upload, by id
+	changed chan struct{}         // closed when known has changed
 	servers map[*http.Server]bool
 	backlog []files.Order
 	logged  time.Time
@@ -129,7 +129,7 @@ func Open(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slo
 
 var noCancel = context.Background()
 
-// Do carries out an order of the adapter, in order and without holding up the caller.
+// Do queues an order of the adapter; work carries the orders out in turn. The caller does not wait.
 func (r *Room) Do(o files.Order) {
 	if k, ok := o.(files.Know); ok {
 		r.know(k)
@@ -146,7 +146,7 @@ func (r *Room) Do(o files.Order) {
 	}
 }
 
-// know notes the state of a file, for those who wait.
+// know records the state of a far file, and wakes the requests that wait for it.
 func (r *Room) know(k files.Know) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *Room) know(k files.Know) {
 	r.changed = make(chan struct{})
 }
 
-// work does one order after the other.
+// work carries out the queued orders in turn.
 func (r *Room) work() {
 	defer r.wait.Done()
 	tick := time.NewTicker(tidyEvery)
@@ -229,7 +229,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// fetch takes a file from its device, unless it is here. Its hash says which file it is, so nobody else's word is needed.
+// fetch gets a file from its device, unless it is here. The hash identifies the file, so the device need not be trusted.
 func (r *Room) fetch(o files.Fetch) error {
 	if _, here := r.store.find(o.Hash); here {
 		return nil
@@ -284,7 +284,7 @@ func (r *Room) fetch(o files.Fetch) error {
 	return r.store.put(b, meta{Hash: o.Hash, Name: plainName(o.Name), Creator: o.Creator, MIME: usualMIME, At: time.Now()})
 }
 
-// refuse counts a request that was not done, and logs it now and then.
+// refuse counts a refused request, and logs one now and then.
 func (r *Room) refuse(reason, remote string, err error) {
 	r.refused.WithLabelValues(reason).Inc()
 	r.mu.Lock()
@@ -298,7 +298,7 @@ func (r *Room) refuse(reason, remote string, err error) {
 	}
 }
 
-// Shutdown ends servers and work.
+// Shutdown stops the servers and the work.
 func (r *Room) Shutdown() {
 	r.mu.Lock()
 	r.closed = true

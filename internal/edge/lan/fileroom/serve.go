@@ -20,7 +20,7 @@ const (
 	headOctets    = 16 << 10
 )
 
-// doorman lets so many connections in at once, and so many of one host.
+// doorman bounds the connections at a time, and those of one host.
 type doorman struct {
 	net.Listener
 	room  *Room
@@ -74,8 +74,8 @@ func (d *doorman) Accept() (net.Conn, error) {
 	}
 }
 
-// Serve answers devices until the listener is closed, by Shutdown or from outside; then it answers nil. wrap makes of a
-// connection what is spoken on it, TLS for example; nil: HTTP alone.
+// Serve serves devices until the listener is closed, by Shutdown or from outside; then it returns nil. wrap puts a protocol
+// such as TLS on the connections; nil: plain HTTP.
 func (r *Room) Serve(ln net.Listener, wrap func(net.Listener) net.Listener) error {
 	handler := r.marti()
 	if r.cfg.Face == XMPP {
@@ -86,7 +86,7 @@ func (r *Room) Serve(ln net.Listener, wrap func(net.Listener) net.Listener) erro
 	srv.Protocols.SetHTTP1(true)
 	r.mu.Lock()
 	closed := r.closed
-	if !closed { // Shutdown goes through the servers without the lock
+	if !closed { // Shutdown walks through the servers without the lock
 		r.servers[srv] = true
 	}
 	r.mu.Unlock()

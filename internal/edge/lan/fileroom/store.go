@@ -18,7 +18,7 @@ import (
 	"aldis/internal/edge/atrest"
 )
 
-// meta is what is known of a file.
+// meta describes a file.
 type meta struct {
 	Hash    string
 	Name    string
@@ -30,33 +30,33 @@ type meta struct {
 	IDs     []string `json:",omitempty"` // under which a client has given it (XEP-0363)
 }
 
-// store is the files of a directory. Each is two: its octets, and what is known of it. With a key both are sealed.
+// store is the files of a directory. Each stored file is two: its octets, and its meta. With a key both are sealed.
 type store struct {
 	dir  string
 	key  *atrest.Key // nil: nothing is sealed
-	most int64       // octets of all
+	most int64       // octets of all files
 	life time.Duration
 
 	mu    sync.Mutex
 	files map[string]meta
 }
 
-// Ends of the names of the files that belong to a stored one, behind its hash.
+// Suffixes of the files that belong to a stored file, behind its hash.
 const (
 	metaEnd  = ".meta"
 	partsEnd = ".parts"
 	freshEnd = ".new" // is being written
 )
 
-// errFull says that a file is larger than all that may be kept.
+// errFull says that a file is larger than all files together may be.
 var errFull = errors.New("larger than all that is kept (max_files)")
 
-// isHash says whether a text names a file: nothing else becomes a path.
+// isHash says whether a text names a file: only such a text becomes a path.
 func isHash(text string) bool {
 	return len(text) == 2*sha256.Size && strings.Trim(text, "0123456789abcdef") == ""
 }
 
-// openStore reads the files that are there. A file that cannot be read is removed: it can be had again.
+// openStore reads the stored files. A file that cannot be read is removed: it can be fetched or uploaded again.
 func openStore(dir string, key *atrest.Key, most int64, life time.Duration) (*store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func openStore(dir string, key *atrest.Key, most int64, life time.Duration) (*st
 			s.files[hash] = m
 		}
 	}
-	for _, d := range list { // octets of which nothing is known
+	for _, d := range list { // octets without a meta
 		if _, known := s.files[d.Name()]; isHash(d.Name()) && !known {
 			s.remove(d.Name())
 		}
@@ -94,7 +94,7 @@ func openStore(dir string, key *atrest.Key, most int64, life time.Duration) (*st
 
 func (s *store) path(name string) string { return filepath.Join(s.dir, name) }
 
-// read is what write has written.
+// read reads a file that write wrote, and opens it if it is sealed.
 func (s *store) read(name string) ([]byte, error) {
 	b, err := os.ReadFile(s.path(name))
 	if err != nil || s.key == nil {
@@ -107,7 +107,7 @@ func (s *store) read(name string) ([]byte, error) {
 	return plain, nil
 }
 
-// write writes a file that is whole and durable, or not there.
+// write writes a file: it is then whole and durable, or absent.
 func (s *store) write(name string, b []byte) error {
 	if s.key != nil {
 		b = s.key.Seal(b, []byte("tak file "+filepath.Base(name)))
@@ -133,7 +133,7 @@ func (s *store) remove(hash string) {
 	os.Remove(s.path(hash))
 }
 
-// find is what is known of a file; false: it is not here.
+// find is the meta of a file; false: it is not here.
 func (s *store) find(hash string) (meta, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -141,7 +141,7 @@ func (s *store) find(hash string) (meta, bool) {
 	return m, ok
 }
 
-// get is a file.
+// get reads a file.
 func (s *store) get(hash string) ([]byte, meta, error) {
 	m, ok := s.find(hash)
 	if !ok {
@@ -154,7 +154,7 @@ func (s *store) get(hash string) ([]byte, meta, error) {
 	return b, m, err
 }
 
-// put keeps a file, which has m.Hash, and forgets older ones where there is no room.
+// put stores a file, which has m.Hash, and removes older ones if there is no room.
 func (s *store) put(b []byte, m meta) error {
 	if int64(len(b)) > s.most {
 		return errFull
@@ -178,7 +178,7 @@ func (s *store) put(b []byte, m meta) error {
 	return nil
 }
 
-// called is the file that a client has given under an id.
+// called is the file that a client has uploaded under an id.
 func (s *store) called(id string) (meta, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +190,7 @@ func (s *store) called(id string) (meta, bool) {
 	return meta{}, false
 }
 
-// change changes what is known of a file.
+// change changes the meta of a file.
 func (s *store) change(hash string, how func(*meta)) (meta, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +209,7 @@ func (s *store) change(hash string, how func(*meta)) (meta, error) {
 	return m, err
 }
 
-// makeRoom removes what is too old, and the oldest until so many octets more have room; never the file but.
+// makeRoom removes files that are too old, and then the oldest until so many more octets have room; never the file but.
 func (s *store) makeRoom(now time.Time, octets int64, but string) {
 	list, all := []meta{}, octets
 	for _, m := range s.files {
@@ -229,7 +229,7 @@ func (s *store) makeRoom(now time.Time, octets int64, but string) {
 	}
 }
 
-// tidy removes what is too old.
+// tidy removes files and parts that are too old.
 func (s *store) tidy(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,7 +237,7 @@ func (s *store) tidy(now time.Time) {
 	s.tidyParts(now)
 }
 
-// list are all files, the newest first, and how many octets they have.
+// list are all files, the newest first, and the sum of their octets.
 func (s *store) list() (list []meta, octets int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/adapters/files"
 )
 
-// slot is a place for a file that a client is about to give.
+// slot is a place for a file that a client is about to upload.
 type slot struct {
 	name, mime string
 	size       int64
@@ -24,10 +24,10 @@ type slot struct {
 const (
 	mostSlots = 1000
 	slotLife  = 10 * time.Minute
-	mostIDs   = 32 // of one file, and one more
+	mostIDs   = 32 // of one file, besides the newest
 )
 
-// reserve makes a slot. Its id cannot be guessed: whoever knows it may give the file, and get it then.
+// reserve makes a slot. Its id cannot be guessed: anybody with the id may upload the file, and then download it.
 func (r *Room) reserve(o files.Reserve, now time.Time) files.Reserved {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -41,7 +41,7 @@ func (r *Room) reserve(o files.Reserve, now time.Time) files.Reserved {
 	return files.Reserved{Ask: o.Ask, Put: at, Get: at}
 }
 
-// uploads answers what XMPP clients ask (XEP-0363): PUT to a slot, GET of what was put there, or of a far file by its hash.
+// uploads serves XMPP clients (XEP-0363): PUT to a slot, GET of an uploaded file, or of a far file by its hash.
 func (r *Room) uploads() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("PUT /{id}/{name}", r.put)
@@ -71,7 +71,7 @@ func (r *Room) uploads() http.Handler {
 	})
 }
 
-// put takes the file of a slot.
+// put stores the file that is uploaded to a slot.
 func (r *Room) put(w http.ResponseWriter, req *http.Request) {
 	id := req.PathValue("id")
 	r.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// do is one request; it answers status and body.
+// do sends one request; it returns status and body.
 func do(t *testing.T, method, at, body string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(method, at, strings.NewReader(body))
@@ -23,8 +23,8 @@ func do(t *testing.T, method, at, body string) (int, string) {
 	return answer.StatusCode, string(b)
 }
 
-// A client gives a file of the size that it has said to the address that it was given, once; a client that knows the address gets it,
-// also after a restart, and under its own hash. Nobody gives a file to another address.
+// A client uploads a file of the announced size to the address that it got, once. A client that knows the address can download the
+// file, also after a restart, and also by its hash. Nobody can upload to another address.
 func TestUploads(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, Config{Face: XMPP, Dir: dir})

@@ -20,21 +20,21 @@ type conn struct {
 	id     site.ConnID
 	net    net.Conn
 	remote string
-	server bool // we have called it
+	server bool // the gateway has called a server
 	host   string
-	wake   chan struct{} // something waits, or the stream ends
+	wake   chan struct{} // events wait, or the stream has closed
 
 	mu      sync.Mutex
-	proto   bool     // what is queued from now on is version 1
-	waiting [][]byte // to be written; events are shared by all who are given them
+	proto   bool     // events that are queued from now on are version 1
+	waiting [][]byte // events to write; all their receivers share them
 	octets  int      // of them
 	closed  bool
 }
 
-// handshakeTime is how long a device has for its part of TLS.
+// handshakeTime is how long a device may take for the TLS handshake.
 const handshakeTime = 10 * time.Second
 
-// greeted says whether a device over TLS has shown what it has to; over TCP there is nothing to show.
+// greeted says whether a TLS handshake has succeeded; TCP has none.
 func (n *conn) greeted() bool {
 	t, ok := n.net.(*tls.Conn)
 	if !ok {
@@ -49,7 +49,7 @@ func (n *conn) greeted() bool {
 	return true
 }
 
-// lookAgain is how often a device that says something is looked at again; ATAK pings every 15 s.
+// lookAgain is how often the certificate of a device is checked again, when the device sends; ATAK pings every 15 s.
 const lookAgain = 5 * time.Second
 
 // welcome says whether a device's certificate is still good.
@@ -89,12 +89,12 @@ func (n *conn) run() {
 	n.lan.post(tak.Closed{Conn: n.id})
 }
 
-// read hands over what the device says until it ends or breaks a rule. A device may be silent for ever between events;
+// read posts the device's events until the device leaves or breaks a rule. A device may be silent for ever between events; TCP
 // keepalive notices a dead one.
 func (n *conn) read() {
 	var s cot.Splitter
 	buf := make([]byte, 16<<10)
-	began := time.Time{} // of the event that is not all there
+	began := time.Time{} // of an incomplete event
 	looked := time.Now()
 	for {
 		deadline := time.Time{}
@@ -138,7 +138,7 @@ func (n *conn) read() {
 	}
 }
 
-// queue has an event written in the version that the device reads.
+// queue queues an event in the version that the device reads.
 func (n *conn) queue(xml, proto []byte) {
 	n.mu.Lock()
 	if n.closed {
@@ -165,7 +165,8 @@ func (n *conn) queue(xml, proto []byte) {
 	n.nudge()
 }
 
-// protoForm is an event in version 1, also where it was made before its device had asked for that; nil: it has no such form.
+// protoForm is an event in version 1, made now if it was queued before a device had asked for that version; nil: it has no such
+// form.
 func protoForm(xml, proto []byte) []byte {
 	if len(proto) > 0 {
 		return proto
@@ -177,7 +178,7 @@ func protoForm(xml, proto []byte) []byte {
 	return e.AppendFrame(nil)
 }
 
-// speak: events queued from now on are version 1.
+// speak makes events that are queued from now on version 1.
 func (n *conn) speak() {
 	n.mu.Lock()
 	n.proto = true
@@ -191,16 +192,16 @@ func (n *conn) nudge() {
 	}
 }
 
-// writeApart is the least time between two rounds of writing to one device: events that come meanwhile go together.
+// writeApart is the least time between two rounds of writing to one device: events that come meanwhile are written together.
 const writeApart = 50 * time.Millisecond
 
-// mostAtOnce is how much is handed to the kernel in one write.
+// mostAtOnce is the most octets that one write passes to the kernel.
 const mostAtOnce = 32 << 10
 
 // scratch are buffers in which events are put together for a write.
 var scratch = sync.Pool{New: func() any { b := make([]byte, 0, mostAtOnce); return &b }}
 
-// write writes what waits, together.
+// write writes the queued events, several in one write.
 func (n *conn) write() {
 	defer n.net.Close()
 	var wrote time.Time
@@ -226,7 +227,7 @@ func (n *conn) write() {
 	}
 }
 
-// writeAll writes events in as few writes as may be; false: the stream has ended.
+// writeAll writes events in as few writes as possible; false: the stream has closed.
 func (n *conn) writeAll(batch [][]byte) bool {
 	buf := scratch.Get().(*[]byte)
 	defer scratch.Put(buf)

@@ -13,11 +13,11 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Limits of what is read of the mesh: datagrams a second, and at once, of one host and of all.
+// Limits of the mesh's datagrams that are read: a second, and at once, of one host and of all.
 const (
 	hostRate, hostBurst = 100, 400
 	allRate, allBurst   = 1000, 2000
-	maxHosts            = 1024 // of which the rate is kept
+	maxHosts            = 1024 // whose rates are kept
 )
 
 // Mesh are the groups of a LAN's mesh, on the interface with the address At.
@@ -47,7 +47,7 @@ func (l *LAN) OpenMesh(m Mesh) (err error) {
 	return nil
 }
 
-// ServeMesh hears both groups until Shutdown; then it answers nil.
+// ServeMesh receives the datagrams of both groups until Shutdown; then it returns nil.
 func (l *LAN) ServeMesh() error {
 	l.mu.Lock()
 	m := l.mesh
@@ -82,7 +82,7 @@ func (l *LAN) hear(m *Mesh, conn *net.UDPConn) error {
 	}
 }
 
-// takes says whether a host has not said too much.
+// takes says whether a datagram of a host is within the rates.
 func (l *LAN) takes(m *Mesh, host netip.Addr) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +91,7 @@ func (l *LAN) takes(m *Mesh, host netip.Addr) bool {
 	return h != nil && h.Allow(now, hostRate, hostBurst) && m.all.Allow(now, allRate, allBurst)
 }
 
-// shout says something to a group. A full send buffer loses it, as the LAN might.
+// shout sends a datagram to a group. If the send buffer is full it is lost, as it might be on the LAN.
 func (l *LAN) shout(o tak.Shout) {
 	l.mu.Lock()
 	m := l.mesh

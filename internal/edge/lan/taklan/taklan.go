@@ -23,12 +23,12 @@ import (
 // Config bounds the room. Zero values mean the defaults.
 type Config struct {
 	MaxConns           int           // default 512
-	MaxConnsPerAddress int           // default 256: taky and other servers stand for many devices with one
+	MaxConnsPerAddress int           // default 256: taky and other servers connect many devices from one address
 	MaxQueue           int           // octets waiting for one device; default 4 MiB
 	ReadStall          time.Duration // longest time for an event that has begun; default 60 s
 	WriteStall         time.Duration // longest time for one write; default 30 s
 	Rate               float64       // events a second of one address; default 500, and four times as many at once
-	// Verify says of a device over TLS whether it is still welcome; nil: a device that was welcome stays so.
+	// Verify says whether a connected device over TLS is still welcome; nil: it stays welcome.
 	Verify func(tls.ConnectionState) error
 }
 
@@ -72,7 +72,7 @@ type LAN struct {
 	closed    bool
 	mesh      *Mesh               // nil: none
 	directs   map[net.Conn]string // connections of one message each, by address
-	hands     int                 // such connections of our own
+	hands     int                 // such connections from here
 
 	life context.Context // of calls to servers
 	end  context.CancelFunc
@@ -85,7 +85,7 @@ func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog
 		byAddress: map[string]int{}, listeners: map[net.Listener]bool{}, directs: map[net.Conn]string{}, rates: map[string]*due.Bucket{}}
 }
 
-// Serve accepts devices until the listener is closed, by Shutdown or from outside; then it answers nil.
+// Serve accepts devices until the listener is closed, by Shutdown or from outside; then it returns nil.
 func (l *LAN) Serve(ln net.Listener) error {
 	return l.accept(ln, func(c net.Conn) {
 		if n := l.enter(c, false); n != nil {
@@ -94,7 +94,7 @@ func (l *LAN) Serve(ln net.Listener) error {
 	})
 }
 
-// accept gives each connection to take, until the listener is closed; then it answers nil.
+// accept passes each connection to take, until the listener is closed; then it returns nil.
 func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 	l.mu.Lock()
 	closed := l.closed
@@ -120,7 +120,7 @@ func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 
-// enter takes a stream in; nil: there is no room for it, and it was closed.
+// enter adds a stream; nil: there was no room, and it was closed.
 func (l *LAN) enter(c net.Conn, server bool) *conn {
 	remote := c.RemoteAddr().String()
 	host, _, _ := net.SplitHostPort(remote)
@@ -167,7 +167,7 @@ func (l *LAN) forget(n *conn) {
 	l.metrics.connections.Dec()
 }
 
-// late is how long an address has to wait until its next event is taken.
+// late is how long an address must wait until its next event is read.
 func (l *LAN) late(host string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -178,7 +178,7 @@ func (l *LAN) late(host string) time.Duration {
 	return time.Duration(float64(time.Second) / l.cfg.Rate)
 }
 
-// Do carries out an order of the adapter; any other order is a mistake of the program.
+// Do carries out an order of the adapter; any other order is a bug.
 func (l *LAN) Do(o site.Order) {
 	switch o := o.(type) {
 	case tak.Send:
@@ -235,10 +235,10 @@ func (l *LAN) Shutdown() {
 	l.wait.Wait()
 }
 
-// logAgain is between two log lines about what was refused.
+// logAgain is the time between two log lines about refusals.
 const logAgain = 10 * time.Second
 
-// refuse counts what was not accepted, and logs it now and then.
+// refuse counts a refusal, and logs one now and then.
 func (l *LAN) refuse(reason, remote string, err error) {
 	l.metrics.refused.WithLabelValues(reason).Inc()
 	l.mu.Lock()

@@ -21,7 +21,7 @@ import (
 	"aldis/internal/site"
 )
 
-// room is a LAN whose events are kept.
+// room is a LAN whose events are recorded.
 type room struct {
 	*LAN
 	reg *prometheus.Registry
@@ -54,7 +54,7 @@ func newRoom(t *testing.T, cfg Config) *room {
 	return r
 }
 
-// events are those of a type.
+// events are the recorded events of a type.
 func events[E site.Event](r *room) (list []E) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +78,7 @@ func dial(t *testing.T, r *room) net.Conn {
 
 const limit = 20 * time.Second
 
-// refused is how often something was refused for a reason.
+// refused is the number of refusals for a reason.
 func (r *room) refused(reason string) (n float64) {
 	families, err := r.reg.Gather()
 	if err != nil {
@@ -94,7 +94,7 @@ func (r *room) refused(reason string) (n float64) {
 	return n
 }
 
-// The words of a device come as events, whole; events for it are in the version that it asked for.
+// A device's messages come as whole events; events for it are in the version that it asked for.
 func TestStream(t *testing.T) {
 	r := newRoom(t, Config{})
 	c := dial(t, r)
@@ -119,7 +119,7 @@ func TestStream(t *testing.T) {
 	check.Until(t, limit, "its end is told", func() bool { return len(events[tak.Closed](r)) == 1 })
 }
 
-// Devices that break a bound are cut off by name, and others are not.
+// Devices that break a bound are disconnected, each for its own reason; others are not.
 func TestBadStreams(t *testing.T) {
 	r := newRoom(t, Config{ReadStall: 200 * time.Millisecond, MaxQueue: 1 << 20, MaxConnsPerAddress: 4})
 	good := dial(t, r)
@@ -152,7 +152,7 @@ func TestBadStreams(t *testing.T) {
 	}
 }
 
-// A storm on the mesh is read up to its bound, and counted; our own datagrams do not come back.
+// A flood on the mesh is read up to its bound, and counted; our own datagrams are not posted.
 func TestMesh(t *testing.T) {
 	r := newRoom(t, Config{})
 	const name, address = "atk-mesh", "10.199.78.1"

@@ -16,16 +16,17 @@ import (
 // Bounds of connections that carry one message each.
 const (
 	maxDirects        = 64 // from devices
-	maxDirectsPerHost = 16 // a group's words come as one for each member
+	maxDirectsPerHost = 16 // a chat to a group comes as one message for each member
 	maxHands          = 64 // to devices
 	directTime        = 30 * time.Second
 	handTime          = 10 * time.Second
 )
 
-// errBusy says that too much is under way to devices of the mesh.
+// errBusy says that there are too many connections to devices of the mesh.
 var errBusy = errors.New("too many messages are under way to devices of the mesh")
 
-// ServeDirect takes what devices of the mesh say to our own endpoint, until the listener is closed; then it answers nil.
+// ServeDirect receives messages that devices of the mesh send to the gateway alone, until the listener is closed; then it
+// returns nil.
 func (l *LAN) ServeDirect(ln net.Listener) error {
 	return l.accept(ln, func(c net.Conn) {
 		if l.enterDirect(c) {
@@ -34,7 +35,7 @@ func (l *LAN) ServeDirect(ln net.Listener) error {
 	})
 }
 
-// enterDirect says whether there is room for a connection; else it was closed.
+// enterDirect says whether there is room for a connection; if not, it has closed it.
 func (l *LAN) enterDirect(c net.Conn) bool {
 	host := hostOf(c)
 	l.mu.Lock()
@@ -60,7 +61,7 @@ func hostOf(c net.Conn) string {
 	return host
 }
 
-// direct hands over what comes on a connection until it ends.
+// direct posts the messages of a connection until it is closed.
 func (l *LAN) direct(c net.Conn) {
 	defer l.wait.Done()
 	defer func() {
@@ -93,7 +94,7 @@ func (l *LAN) direct(c net.Conn) {
 	}
 }
 
-// whole reads one message that ends with its connection.
+// whole reads one message, which lasts until the connection is closed.
 func (l *LAN) whole(c net.Conn, head []byte) error {
 	b, err := io.ReadAll(io.LimitReader(c, cot.MaxEvent+1))
 	if err != nil {
@@ -106,7 +107,7 @@ func (l *LAN) whole(c net.Conn, head []byte) error {
 	return nil
 }
 
-// several reads messages that tell their own end.
+// several reads messages that mark their own end.
 func (l *LAN) several(c net.Conn, head []byte) error {
 	var s cot.Splitter
 	buf := make([]byte, 4<<10)
@@ -125,7 +126,7 @@ func (l *LAN) several(c net.Conn, head []byte) error {
 	}
 }
 
-// postMesh posts a message, unless its host has said too much; that is as on the mesh.
+// postMesh posts a message, unless its host exceeds the rate of the mesh.
 func (l *LAN) postMesh(c net.Conn, frame []byte) {
 	l.metrics.octets.WithLabelValues("in").Add(float64(len(frame)))
 	l.mu.Lock()
@@ -139,7 +140,7 @@ func (l *LAN) postMesh(c net.Conn, frame []byte) {
 	l.post(tak.Direct{Remote: c.RemoteAddr().String(), Frame: frame})
 }
 
-// hand gives a device of the mesh a message over a connection of its own, and tells what came of it.
+// hand sends a message to a device of the mesh, over a connection of its own, and posts the result.
 func (l *LAN) hand(o tak.Hand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,12 +180,12 @@ func (l *LAN) handOver(o tak.Hand) error {
 	if err != nil {
 		return err
 	}
-	if t, ok := c.(*net.TCPConn); ok { // its end tells the device that all is there
+	if t, ok := c.(*net.TCPConn); ok { // closing this direction tells the device that the message is complete
 		if err := t.CloseWrite(); err != nil {
 			return err
 		}
 	}
-	// A device that has read it closes; one that does not within the time has taken it none the less.
+	// A device that has read the message closes; one that has not closed in time has received it all the same.
 	_, err = io.Copy(io.Discard, io.LimitReader(c, 4<<10))
 	var late net.Error
 	if errors.As(err, &late) && late.Timeout() {

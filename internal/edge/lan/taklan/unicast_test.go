@@ -48,7 +48,7 @@ func dialDirect(t *testing.T, at string) net.Conn {
 	return c
 }
 
-// Words to the endpoint come as they were said, in each form that devices give them; anything else ends its connection.
+// Messages to the endpoint arrive unchanged, in each form that devices use; anything else closes its connection.
 func TestDirect(t *testing.T) {
 	r, at := directRoom(t)
 	e, err := cot.ParseXML([]byte(`<event version="2.0" uid="u" type="b-t-f" how="h-e" time="2026-11-22T12:00:00Z" start="2026-11-22T12:00:00Z" stale="2026-11-22T13:00:00Z"><point lat="1" lon="2" hae="3" ce="4" le="5"/></event>`))
@@ -60,7 +60,7 @@ func TestDirect(t *testing.T) {
 		c := dialDirect(t, at)
 		c.Write(form[:2])
 		c.Write(form[2:])
-		if i == 2 { // its end is that of the connection
+		if i == 2 { // it ends with the connection
 			c.Close()
 		}
 		check.Until(t, limit, fmt.Sprintf("form %d is there", i), func() bool { return len(events[tak.Direct](r)) == i+1 })
@@ -84,7 +84,7 @@ func TestDirect(t *testing.T) {
 	check.Until(t, limit, "a host has no more than its share", func() bool { return r.refused("unicast_connections") >= 1 })
 }
 
-// A message for a device is written to its endpoint and ends there; the adapter is told the outcome.
+// A message for a device is written to its endpoint, which closes the connection; the adapter learns the outcome.
 func TestHand(t *testing.T) {
 	r, _ := directRoom(t)
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")

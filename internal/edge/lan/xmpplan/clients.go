@@ -22,13 +22,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Clients is how the gateway serves clients itself. Zero values mean the defaults.
+// Clients says how the gateway serves clients itself. Zero values mean the defaults.
 type Clients struct {
 	Domain   string
 	Keys     *tls.Config
-	File     string // of accounts; what changes in it counts within a second
+	File     string // of accounts; a change counts within a second
 	Accounts server.Accounts
-	Most     int           // connections; default 2,000. One address has at most a quarter of them
+	Most     int           // most connections; default 2,000. One address may have a quarter of them
 	LoginIn  time.Duration // how long a login may take; default 30 s
 }
 
@@ -38,13 +38,13 @@ const (
 	mostTries     = 20 // wrong passwords of one address in triesIn
 	triesIn       = time.Minute
 	clientQueue   = 4 << 20 // octets that wait for one client
-	perSecond     = 100     // stanzas, or pieces of 4 KiB, that are read of one client; what it sends beyond that waits in its socket
+	perSecond     = 100     // stanzas, or pieces of 4 KiB, that are read of one client; more wait in its socket
 	atOnce        = 400
 	pieceOctets   = 4 << 10
 	lookAgain     = time.Second
 )
 
-// served is what is common to all clients.
+// served is the state that all clients share.
 type served struct {
 	host     server.Host
 	accounts atomic.Pointer[server.Accounts]
@@ -55,7 +55,7 @@ type served struct {
 	of        map[string]*address
 }
 
-// address is what is known of one.
+// address counts the clients of one address.
 type address struct {
 	conns, strangers int
 	tries            int
@@ -80,26 +80,26 @@ func (s *served) open(c *Clients) {
 	}}
 }
 
-// fresh are 16 octets that nobody can guess.
+// fresh are 16 random octets.
 func fresh() []byte {
 	b := make([]byte, 16)
 	rand.Read(b) // never fails
 	return b
 }
 
-// client is a connection of one.
+// client is a connection of a client.
 type client struct {
 	l     *LAN
 	n     *conn
 	id    site.ConnID // 0: it has not logged in
 	login server.Login
 	from  string    // its address
-	paced time.Time // when it will have been read at the rate that it may have
+	paced time.Time // when it has paid for everything read so far, at perSecond
 	read  int       // stanzas that were read
 	done  chan struct{}
 }
 
-// enter takes in a connection; nil: there are too many.
+// enter admits a connection; nil: there are too many.
 func (l *LAN) enter(n *conn, remote string) *client {
 	from, _, err := net.SplitHostPort(remote)
 	if err != nil {
@@ -110,7 +110,7 @@ func (l *LAN) enter(n *conn, remote string) *client {
 	defer s.mu.Unlock()
 	a := s.of[from]
 	if a == nil {
-		if len(s.of) > 4*l.cfg.Clients.Most { // strangers from everywhere: only their tries are forgotten
+		if len(s.of) > 4*l.cfg.Clients.Most { // too many addresses: those without connections are forgotten, with their tries
 			for host, a := range s.of {
 				if a.conns == 0 {
 					delete(s.of, host)
@@ -145,7 +145,7 @@ func (l *LAN) enter(n *conn, remote string) *client {
 	return c
 }
 
-// leave ends a connection. err is why.
+// leave ends a connection; err is the reason.
 func (c *client) leave(err error) {
 	l, s := c.l, &c.l.served
 	if c.id != 0 {
@@ -197,7 +197,7 @@ func (c *client) leave(err error) {
 	l.wait.Done()
 }
 
-// feed takes octets of the client.
+// feed processes octets of the client.
 func (c *client) feed(b []byte) error {
 	c.l.octets.WithLabelValues("in").Add(float64(len(b)))
 	var got []server.Said
@@ -216,7 +216,7 @@ func (c *client) feed(b []byte) error {
 			c.began(user)
 		}
 	} else if len(reply) > 0 || err != nil {
-		c.l.Do(server.Send{Conn: c.id, XML: bytes.Join(reply, nil), End: err != nil}) // at most one
+		c.l.Do(server.Send{Conn: c.id, XML: bytes.Join(reply, nil), End: err != nil}) // at most one reply
 	}
 	c.read += len(got)
 	for _, said := range got {
@@ -224,7 +224,7 @@ func (c *client) feed(b []byte) error {
 		c.l.post(said)
 	}
 	c.pace(max(len(got), len(b)/pieceOctets))
-	if err != nil && c.id != 0 { // what the client is told goes first
+	if err != nil && c.id != 0 { // the last reply to the client goes first
 		select {
 		case <-c.done:
 		case <-time.After(writeStall):
@@ -233,7 +233,7 @@ func (c *client) feed(b []byte) error {
 	return err
 }
 
-// began begins the session of a user.
+// began starts the session of a user.
 func (c *client) began(user string) {
 	l := c.l
 	c.id = site.ConnID(l.nextID.Add(1))
@@ -264,7 +264,7 @@ func (c *client) pace(cost int) {
 	}
 }
 
-// ServeClients serves clients over TCP until Shutdown. With direct TLS begins at once, otherwise when they ask for it.
+// ServeClients serves clients over TCP until Shutdown. With direct, TLS begins at once; otherwise when a client asks for it.
 func (l *LAN) ServeClients(ln net.Listener, direct bool) error {
 	return l.accept(ln, func(sock net.Conn) {
 		c := l.enter(&conn{net: sock, wake: make(chan struct{}, 1)}, sock.RemoteAddr().String())
@@ -276,7 +276,7 @@ func (l *LAN) ServeClients(ln net.Listener, direct bool) error {
 	})
 }
 
-// accept takes connections until Shutdown.
+// accept passes connections to take until Shutdown.
 func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 	l.served.mu.Lock()
 	l.served.listeners = append(l.served.listeners, ln)
@@ -291,7 +291,7 @@ func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 			return nil
 		case errors.Is(err, net.ErrClosed):
 			return err
-		case err != nil: // out of descriptors, for example
+		case err != nil: // no descriptors left, for example
 			select {
 			case <-l.life.Done():
 			case <-time.After(lookAgain):
@@ -305,7 +305,7 @@ func (l *LAN) accept(ln net.Listener, take func(net.Conn)) error {
 	}
 }
 
-// stream is one connection over TCP from its beginning to its end.
+// stream serves one connection over TCP, from beginning to end.
 func (c *client) stream(direct bool) error {
 	l := c.l
 	sock := c.n.net
@@ -340,7 +340,7 @@ func (c *client) stream(direct bool) error {
 		case c.id == 0:
 		case !c.login.Open():
 			stalls = time.Time{}
-		case stranger || stalls.IsZero() || c.read > before: // another one has begun
+		case stranger || stalls.IsZero() || c.read > before: // another stanza has begun
 			stalls = time.Now().Add(l.cfg.ReadStall)
 		}
 	}
@@ -364,7 +364,7 @@ func (c *client) secure(by time.Time) error {
 	return nil
 }
 
-// WebPath is where clients find the gateway over WebSocket.
+// WebPath is the path at which clients find the gateway over WebSocket.
 const WebPath = "/xmpp-websocket"
 
 // ServeWeb serves clients over WebSocket (RFC 7395) with TLS until Shutdown.
@@ -382,7 +382,7 @@ func (l *LAN) ServeWeb(ln net.Listener) error {
 	return nil
 }
 
-// web is one connection over WebSocket. A client that logs in there has a password, so it does not matter which page's script does it.
+// web serves one connection over WebSocket. A client must log in with a password, so it does not matter which page's script connects.
 func (l *LAN) web(w http.ResponseWriter, r *http.Request) {
 	sock, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"xmpp"}, InsecureSkipVerify: true})
 	if err != nil {
@@ -398,7 +398,7 @@ func (l *LAN) web(w http.ResponseWriter, r *http.Request) {
 	c.leave(c.messages())
 }
 
-// messages takes the messages of a WebSocket to its end.
+// messages reads the messages of a WebSocket until it closes.
 func (c *client) messages() error {
 	login, cancel := context.WithTimeout(c.l.life, c.l.cfg.Clients.LoginIn)
 	defer cancel()
@@ -416,7 +416,7 @@ func (c *client) messages() error {
 	}
 }
 
-// message is one, whole. Once it has begun it has the time that half a stanza has.
+// message reads one whole message. Once begun, it must be complete within ReadStall, like a stanza.
 func (c *client) message(ctx context.Context) ([]byte, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -432,7 +432,7 @@ func (c *client) message(ctx context.Context) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// watch looks at the accounts until Shutdown. A file that cannot be read is looked at again.
+// watch looks for changes of the accounts until Shutdown. A file that cannot be read is tried again.
 func (l *LAN) watch() {
 	file := l.cfg.Clients.File
 	seen, _ := os.Stat(file)
@@ -452,7 +452,7 @@ func (l *LAN) watch() {
 		if err == nil {
 			all, err = server.ParseAccounts(text)
 		}
-		if err != nil { // as it was before
+		if err != nil { // the accounts stay as they were
 			if time.Since(told) > logAgain {
 				told = time.Now()
 				l.log.Warn("xmpp: the file of users cannot be read: all stays as it was", "file", file, "error", err)
@@ -465,7 +465,7 @@ func (l *LAN) watch() {
 	}
 }
 
-// shutClients ends what clients have.
+// shutClients closes the listeners and WebSockets of clients.
 func (l *LAN) shutClients() {
 	l.served.mu.Lock()
 	defer l.served.mu.Unlock()

@@ -57,7 +57,7 @@ func dialTLS(t *testing.T, at string) (net.Conn, *bufio.Reader) {
 	return s, bufio.NewReader(s)
 }
 
-// rest is what a connection still says before it ends.
+// rest is the text that a connection still sends before it closes.
 func rest(r *bufio.Reader) string {
 	text, _ := io.ReadAll(r)
 	return string(text)
@@ -65,7 +65,7 @@ func rest(r *bufio.Reader) string {
 
 const stream = "<stream:stream to='ship.example' xmlns='jabber:client' xmlns:stream='http://etherx.jabber.org/streams' version='1.0'>"
 
-// A stranger has little time, few connections and few tries; nothing of it reaches the loop.
+// A stranger has little time, few connections and few tries; none of it reaches the loop.
 func TestStrangers(t *testing.T) {
 	tcp, _, web, events := serve(t, func(c *xmpplan.Clients) { c.LoginIn = 2 * time.Second })
 	began := time.Now()
@@ -97,7 +97,7 @@ func TestStrangers(t *testing.T) {
 	check.Equal(t, "events", len(events), 0)
 }
 
-// Over WebSocket each element comes alone; a message that is too long or no text ends the connection.
+// Over WebSocket each element is a message of its own; a message that is too long or not text closes the connection.
 func TestWebSocket(t *testing.T) {
 	_, _, web, events := serve(t, func(*xmpplan.Clients) {})
 	client := http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -131,8 +131,8 @@ func TestWebSocket(t *testing.T) {
 	check.Equal(t, "events", len(events), 0)
 }
 
-// A client that has logged in may be odd: it is told of a stanza too long or too deep and the stream goes on; half a stanza or a document type ends
-// it.
+// A client that has logged in may be odd: it gets an error for a stanza that is too long or too deep, and the stream goes on; half a stanza
+// or a document type closes the stream.
 func TestOddClients(t *testing.T) {
 	keys, err := keyfile.NewAccount("secret")
 	check.NoError(check.Fatal(t), err)
@@ -182,7 +182,7 @@ func TestOddClients(t *testing.T) {
 	}
 }
 
-// A client that always has a stanza under way is not stalled while its stanzas end.
+// A client that always has a stanza in progress is not stalled as long as its stanzas are completed.
 func TestBusyClient(t *testing.T) {
 	keys, err := keyfile.NewAccount("secret")
 	check.NoError(check.Fatal(t), err)
@@ -193,7 +193,7 @@ func TestBusyClient(t *testing.T) {
 	fmt.Fprint(p, "<message><body>")
 	ticks := time.NewTicker(200 * time.Millisecond)
 	defer ticks.Stop()
-	for range 20 { // longer than a stanza may take
+	for range 20 { // longer than one stanza may take
 		<-ticks.C
 		fmt.Fprint(p, "x</body></message><message><body>")
 	}

@@ -17,37 +17,38 @@ import (
 	"aldis/internal/site"
 )
 
-// Peers is how the gateway meets the LAN's server as the servers of the far domains: each side calls the other, and sends on the
-// connections that it has made. With Zero there is no handshake (zero.go). Zero values mean the defaults.
+// Peers says how the gateway, as the servers of the far domains, connects with the LAN's server: each side calls the other, and
+// sends on the connections that it has made. With Zero there is no handshake (zero.go). Zero values mean the defaults.
 type Peers struct {
 	Domain   string        // of the LAN's users; the gateway calls its server
-	Services []string      // domains of that server beside it
+	Services []string      // further domains of that server
 	Keys     *tls.Config   // of keyfile.PeerTLS; nil with Zero: no TLS
 	Zero     bool          // stanzas begin at once (XEP-0361)
-	From     []netip.Addr  // with Zero: addresses from which that server may call; none: Keys alone say whether it is the one
+	From     []netip.Addr  // with Zero: addresses from which that server may call; none: only Keys tell whether it is that server
 	LoginIn  time.Duration // how long a server that calls may take to prove its domain; default 30 s
 }
 
-// Bounds of servers that call: connections of all that have proved nothing yet, of one address among them, and of those that have.
+// Bounds of the connections from calling servers: of all that have not proved a domain yet, of one address among them, and of
+// those that have proved one.
 const (
 	mostUnproved   = 64
 	mostUnprovedOf = 8
 	mostPeers      = 256
 )
 
-// peers is what is common to the connections between servers.
+// peers is the state that all connections between servers share.
 type peers struct {
-	mu       sync.Mutex // while events are posted: what a server says comes between Opened and Closed
+	mu       sync.Mutex // held while events are posted: a stanza is posted between Opened and Closed
 	out      map[string]site.ConnID
-	changed  chan struct{} // closed when out has more
+	changed  chan struct{} // closed when out has a new entry
 	unproved map[string]int
 	proved   int
 
 	zeroMu sync.Mutex
-	zero   []*conn // with Zero: the connections that may carry what the gateway says, the last one does
+	zero   []*conn // with Zero: the connections that may carry the gateway's stanzas; the last one does
 }
 
-// stands takes down that the connection for a domain stands, or with 0 that it is no more.
+// stands records the connection on which the gateway sends for a domain, or with id 0 that there is none now, and posts ev.
 func (l *LAN) stands(domain string, id site.ConnID, ev site.Event) {
 	p := &l.peers
 	p.mu.Lock()
@@ -62,8 +63,8 @@ func (l *LAN) stands(domain string, id site.ConnID, ev site.Event) {
 	l.post(ev)
 }
 
-// hears hands a stanza for a domain to the adapter, when the connection stands by which the adapter answers: until then it waits, and what is
-// behind it in the socket. false: the gateway stops.
+// hears passes a stanza for a domain to the adapter, once there is the connection on which the adapter replies. Until then the stanza
+// waits, and the octets behind it stay in the socket. false: the gateway stops.
 func (l *LAN) hears(to string, e *stanza.Element, f *stanza.Fault) bool {
 	p := &l.peers
 	for {
@@ -84,7 +85,7 @@ func (l *LAN) hears(to string, e *stanza.Element, f *stanza.Fault) bool {
 	}
 }
 
-// secure begins TLS with the server that the gateway has called. It must be the one of the LAN's domain.
+// secure begins TLS with the server that the gateway has called, which must prove the LAN's domain.
 func (l *LAN) secure(n *conn) error {
 	p := l.cfg.Peers
 	keys := p.Keys.Clone()
@@ -102,7 +103,7 @@ func (l *LAN) secure(n *conn) error {
 	return nil
 }
 
-// ServePeers takes the connections of the LAN's server until Shutdown.
+// ServePeers accepts connections of the LAN's server until Shutdown.
 func (l *LAN) ServePeers(ln net.Listener) error {
 	return l.accept(ln, func(sock net.Conn) {
 		host, _, _ := net.SplitHostPort(sock.RemoteAddr().String())
@@ -139,7 +140,8 @@ func (l *LAN) ServePeers(ln net.Listener) error {
 	})
 }
 
-// proved takes down that a server of an address has proved its domain, or gives it up, and counts the proved ones; false: there are too many.
+// proved adds more to the number of connections that have proved a domain, and takes a connection of address host, unless that is "", off
+// the unproved ones; false: there are too many.
 func (l *LAN) proved(host string, more int) bool {
 	p := &l.peers
 	p.mu.Lock()
@@ -161,13 +163,13 @@ func (l *LAN) accepting() *server.Accepting {
 	return &server.Accepting{Peers: append([]string{p.Domain}, p.Services...), Here: l.cfg.Domains, ID: func() string { return fmt.Sprintf("%x", fresh()) }}
 }
 
-// peer is one connection of a server, from its beginning to its end; proved says that it has proved a domain. host is its address if it has
-// called, and "" otherwise.
+// peer serves one connection of a server, from beginning to end; proved says that the server has proved a domain. host is its address if it
+// has called, and "" otherwise.
 func (l *LAN) peer(n *conn, a *server.Accepting, host string) (proved bool, err error) {
 	cfg := l.cfg.Peers
 	stop := context.AfterFunc(l.life, func() { n.bye(cfg.Zero) })
 	defer stop()
-	owes := time.Now().Add(cfg.LoginIn) // by when it must have sent what it has begun; zero: it has begun nothing
+	owes := time.Now().Add(cfg.LoginIn) // when the stanza that it has begun must be complete; zero: it has begun none
 	whole := false
 	buf := make([]byte, 32<<10)
 	for {
@@ -215,7 +217,7 @@ func (l *LAN) peer(n *conn, a *server.Accepting, host string) (proved bool, err 
 	}
 }
 
-// ended counts and logs the end of a connection of a server that has called. An end as it should be is no news.
+// ended counts and logs how a connection of a calling server ended. A regular end is not logged.
 func (l *LAN) ended(host string, err error) {
 	reason := "network"
 	switch fault := (*stanza.Fault)(nil); {

@@ -22,7 +22,7 @@ import (
 	"aldis/internal/site"
 )
 
-// peerKeys makes a certificate of domains. from is a directory with the authority that signs it; "": a new one.
+// peerKeys makes a certificate for domains. from is a directory with the authority that signs it; "": a new one.
 func peerKeys(t *testing.T, from, domains string) (string, *tls.Config) {
 	t.Helper()
 	dir, c := t.TempDir(), check.Fatal(t)
@@ -46,8 +46,8 @@ const (
 	proves = "<auth xmlns='urn:ietf:params:xml:ns:xmpp-sasl' mechanism='EXTERNAL'>=</auth>"
 )
 
-// Two gateways meet each other as servers do, with certificates of one authority. A server that cannot prove the other's domain, speaks for
-// another one, or breaks a bound is refused, counted, and not heard; the log names each reason once.
+// Two gateways connect as servers do, with certificates of one authority. A server that cannot prove the other's domain, speaks for another
+// one, or breaks a bound is refused and counted, and none of its stanzas are heard. The log names each reason once.
 func TestServersMeet(t *testing.T) {
 	ca, ship := peerKeys(t, "", "ship.example,conference.ship.example")
 	_, hq := peerKeys(t, ca, "hq.example")
@@ -98,7 +98,7 @@ func TestServersMeet(t *testing.T) {
 	check.Equal(t, "its namespace", heard.Element.Space, "jabber:component:accept")
 	check.Equal(t, "its sender", heard.Element.Get("from"), "bert@hq.example")
 
-	// attack says parts to hq.example, one after the answer to the one before; TLS begins behind <starttls/>.
+	// attack sends parts to hq.example, each after the answer to the one before; TLS begins after <starttls/>.
 	attack := func(keys *tls.Config, parts ...string) {
 		t.Helper()
 		c, err := net.Dial("tcp", a.at.String())
@@ -119,7 +119,7 @@ func TestServersMeet(t *testing.T) {
 				c = tls.Client(c, keys)
 			}
 		}
-		io.Copy(io.Discard, c) // until the gateway ends it
+		io.Copy(io.Discard, c) // until the gateway closes it
 	}
 	count := func(reason string) float64 {
 		all, err := a.reg.Gather()
@@ -186,7 +186,7 @@ func TestServersMeet(t *testing.T) {
 	}
 }
 
-// The gateway gives nothing to a server that does not prove its domain.
+// The gateway sends no stanza to a server that does not prove its domain.
 func TestServerWithoutProof(t *testing.T) {
 	ca, hq := peerKeys(t, "", "hq.example")
 	_, third := peerKeys(t, ca, "evil.example")

@@ -1,7 +1,8 @@
 // Package xmpplan is the edge towards the XMPP server of the LAN: one connection for each domain of a far site, as a component
-// (XEP-0114). It dials the server as long as the gateway runs, cuts what arrives into stanzas for package internal/adapters/xmpp,
-// and writes what that package orders. It may instead meet the server as the servers of these domains (peers.go), or as such without a
-// handshake (zero.go). Where the gateway is the server itself, clients connect here (clients.go).
+// (XEP-0114). It dials the server for as long as the gateway runs, cuts the received octets into stanzas for package
+// internal/adapters/xmpp, and writes the stanzas in that package's orders. Instead, the gateway may connect with the server as the
+// servers of these domains (peers.go), also without a handshake (zero.go). Where the gateway is the server itself, clients connect
+// here (clients.go).
 //
 // Limits: the bounds of a stanza (package stanza), seconds of an unfinished one, octets that wait for a server that does not
 // read. A server that exceeds a limit is called again.
@@ -31,7 +32,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Config is where the server is. Zero values mean the defaults.
+// Config says where the server is. Zero values mean the defaults.
 type Config struct {
 	Server    netip.AddrPort
 	Secret    string
@@ -39,11 +40,11 @@ type Config struct {
 	MaxQueue  int           // octets that wait for the server; default 16 MiB
 	ReadStall time.Duration // longest time for a stanza that has begun; default 60 s
 	Clients   *Clients      // nil: the gateway serves no clients
-	Peers     *Peers        // nil: the gateway is a component of the server; otherwise a server, and Server is where it calls the other
+	Peers     *Peers        // nil: the gateway is a component of the server; otherwise it is another server, and calls the LAN's at Server
 }
 
-// A server that does not answer is called again after firstAgain, then after twice as long each time: a server that restarts
-// bounces what is for us until we are there.
+// A server that does not answer is called again after firstAgain, then after twice as long each time. Meanwhile a server that
+// has restarted bounces stanzas for the gateway.
 const (
 	firstAgain = 250 * time.Millisecond
 	lastAgain  = 10 * time.Second
@@ -71,7 +72,7 @@ type LAN struct {
 	logged map[string]time.Time
 }
 
-// conn is one connection that the server has taken.
+// conn is one connection that has been accepted.
 type conn struct {
 	net  net.Conn
 	web  *websocket.Conn // nil: the octets of net are a stream
@@ -81,7 +82,7 @@ type conn struct {
 	mu      sync.Mutex
 	waiting [][]byte
 	octets  int  // of these
-	ending  bool // nothing follows what waits
+	ending  bool // nothing may follow the queue
 	closed  bool
 }
 
@@ -130,7 +131,7 @@ func (l *LAN) Start() {
 	}
 }
 
-// keep makes one connection after another until Shutdown; taken says that the server took what the gateway had to say.
+// keep makes one connection after another until Shutdown; taken says that the server accepted the gateway.
 func (l *LAN) keep(domain string, serve func() (taken bool, err error)) {
 	l.wait.Add(1)
 	go func() {
@@ -159,7 +160,7 @@ func (l *LAN) dial() (net.Conn, error) {
 
 var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3}
 
-// hand is what this side says until the server takes what the adapter writes.
+// hand is the gateway's part of a handshake, until the server accepts the adapter's stanzas.
 type hand interface {
 	Hello() []byte
 	Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) (reply []byte, err error)
@@ -167,7 +168,7 @@ type hand interface {
 	Open() bool
 }
 
-// hand begins a connection for a domain.
+// hand makes the handshake for a domain.
 func (l *LAN) hand(domain string) hand {
 	if p := l.cfg.Peers; p != nil {
 		return &server.Dialling{From: domain, To: p.Domain}
@@ -175,7 +176,7 @@ func (l *LAN) hand(domain string) hand {
 	return &stanza.Handshake{Domain: domain, Secret: l.cfg.Secret}
 }
 
-// serve is one connection from its beginning to its end; taken says that the server took the component.
+// serve makes and serves one connection; taken says that the server accepted it.
 func (l *LAN) serve(domain string) (taken bool, err error) {
 	c, err := l.dial()
 	if err != nil {
@@ -222,7 +223,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 		}()
 	}
 	buf := make([]byte, 32<<10)
-	began := time.Now() // of an element that is not all there; zero: there is none
+	began := time.Now() // when the incomplete element began; zero: there is none
 	for {
 		deadline := time.Time{}
 		if !began.IsZero() {
@@ -269,7 +270,7 @@ func (l *LAN) serve(domain string) (taken bool, err error) {
 	}
 }
 
-// hear hands a stanza to the adapter.
+// hear passes a stanza to the adapter.
 func (l *LAN) hear(id site.ConnID, e *stanza.Element, f *stanza.Fault) {
 	switch {
 	case f == nil:
@@ -281,7 +282,7 @@ func (l *LAN) hear(id site.ConnID, e *stanza.Element, f *stanza.Fault) {
 	}
 }
 
-// failed counts and logs the end of a connection.
+// failed counts and logs how a connection ended.
 func (l *LAN) failed(domain string, err error) {
 	reason := "ended"
 	switch fault := (*stanza.Fault)(nil); {
@@ -305,7 +306,7 @@ func (l *LAN) failed(domain string, err error) {
 	}
 }
 
-// news says whether something was not logged within the last minute, and takes down that it is now.
+// news says whether what was not logged within the last minute, and records that it is logged now.
 func (l *LAN) news(what string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -316,7 +317,7 @@ func (l *LAN) news(what string) bool {
 	return true
 }
 
-// Do carries out an order of the adapter; any other order is a mistake of the program.
+// Do carries out an order of the adapter; any other order is a bug.
 func (l *LAN) Do(o site.Order) {
 	var s server.Send
 	switch o := o.(type) {
@@ -341,7 +342,7 @@ func (l *LAN) Do(o site.Order) {
 		n.ending = s.End
 	}
 	n.mu.Unlock()
-	if full { // what is lost by this is written again on the next connection
+	if full { // stanzas that this loses are written again on the next connection
 		go n.close() // it may take seconds to say good-bye
 		return
 	}
@@ -373,7 +374,7 @@ func (n *conn) write(b []byte) error {
 	return err
 }
 
-// loop writes what waits until the connection ends.
+// loop writes queued stanzas until the connection is closed.
 func (n *conn) loop(l *LAN) {
 	defer n.close()
 	for range n.wake {
@@ -388,7 +389,7 @@ func (n *conn) loop(l *LAN) {
 			l.octets.WithLabelValues("out").Add(float64(octets))
 		}
 		if ending && !closed {
-			n.say(nil, true) // nobody waits for it
+			n.say(nil, true) // nobody waits for its result
 		}
 		if ending || closed {
 			return
@@ -412,7 +413,7 @@ func (n *conn) writeAll(list [][]byte) error {
 	return nil
 }
 
-// say writes elements of a stream, and with end what ends the stream.
+// say writes elements of a stream; with end it also closes the stream.
 func (n *conn) say(list [][]byte, end bool) (err error) {
 	if len(list) > 0 {
 		err = n.writeAll(list)

@@ -19,7 +19,7 @@ import (
 
 const wait = 10 * time.Second
 
-// accept takes a connection, and reads up to the end of what the component says first.
+// accept accepts a connection, and reads up to the end of the component's first words.
 func accept(t *testing.T, ln net.Listener) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	ln.(*net.TCPListener).SetDeadline(time.Now().Add(wait))
@@ -46,8 +46,8 @@ func until(t *testing.T, r *bufio.Reader, text string) {
 	}
 }
 
-// A component is dialled again whatever ended its connection: the server's end, a refusal, a broken stream, half a stanza. Events come
-// in order, and what is written arrives.
+// A component is dialled again however its connection ended: closed by the server, refused, a broken stream, half a stanza. Events
+// come in order, and written stanzas arrive.
 func TestComponentOfServer(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	check.NoError(check.Fatal(t), err)

@@ -16,13 +16,14 @@ import (
 	"aldis/internal/site"
 )
 
-// Zero handshake (XEP-0361): one connection has stanzas of all domains of both sides, from its first octet on. If the gateway calls, it
-// speaks on the connection that it has made, otherwise on the newest one of the other server. It listens on every one.
+// Zero handshake (XEP-0361): one connection carries stanzas of all domains of both sides, from its first octet on. If the gateway calls
+// the server, it sends on the connection that it has made, otherwise on the newest connection of the other server. It reads every
+// connection.
 
-// goodBye is how long a server may take to read that the gateway ends the connection.
+// goodBye is how long a server may take to read that the gateway closes the connection.
 const goodBye = time.Second
 
-// callZero is one connection that the gateway has made, from its beginning to its end.
+// callZero makes and serves one connection.
 func (l *LAN) callZero() (taken bool, err error) {
 	c, err := l.dial()
 	if err != nil {
@@ -39,10 +40,10 @@ func (l *LAN) callZero() (taken bool, err error) {
 	defer l.speak(n)()
 	began := time.Now()
 	_, err = l.peer(n, a, "")
-	return time.Since(began) > lastAgain, err // a server that takes nothing from here closes at once
+	return time.Since(began) > lastAgain, err // a server that does not accept the gateway closes at once
 }
 
-// unasked is one connection of the other server, from its beginning to its end; known says that it is that server.
+// unasked serves one connection that the other server has made; known says that it is that server.
 func (l *LAN) unasked(n *conn, a *server.Accepting, host string) (known bool, err error) {
 	p := l.cfg.Peers
 	if at, err := netip.ParseAddr(host); len(p.From) > 0 && (err != nil || !slices.Contains(p.From, at.Unmap().WithZone(""))) {
@@ -70,7 +71,7 @@ func (l *LAN) unasked(n *conn, a *server.Accepting, host string) (known bool, er
 	return l.peer(n, a, host)
 }
 
-// shown are the domains of the other server that a connection is for: those that its certificate proves, or all without TLS.
+// shown are the other server's domains that a connection may use: those that its certificate proves, or all without TLS.
 func (l *LAN) shown(n *conn) []string {
 	p := l.cfg.Peers
 	domains := append([]string{p.Domain}, p.Services...)
@@ -86,7 +87,7 @@ func proves(certs []*x509.Certificate, roots *x509.CertPool, domain string) bool
 	return keyfile.OfDomain(certs, roots, domain) == nil
 }
 
-// speak has the adapter speak on a connection from now on, until the function that it answers is called.
+// speak makes the adapter send on a connection from now on, until the returned function is called.
 func (l *LAN) speak(n *conn) (end func()) {
 	n.most, n.wake = l.cfg.MaxQueue, make(chan struct{}, 1)
 	written := make(chan struct{})
@@ -121,7 +122,7 @@ func (l *LAN) speak(n *conn) (end func()) {
 	}
 }
 
-// say tells the adapter that each domain has a connection: this one.
+// say tells the adapter that this connection serves each domain.
 func (l *LAN) say(n *conn) {
 	for _, domain := range l.cfg.Domains {
 		id := site.ConnID(l.nextID.Add(1))
@@ -132,7 +133,7 @@ func (l *LAN) say(n *conn) {
 	}
 }
 
-// unsay takes that back.
+// unsay tells the adapter that the connection no longer serves any domain.
 func (l *LAN) unsay() {
 	for _, domain := range l.cfg.Domains {
 		if id := l.peers.out[domain]; id != 0 {
@@ -144,7 +145,7 @@ func (l *LAN) unsay() {
 	}
 }
 
-// bye ends a connection; polite: the other side is told so.
+// bye closes a connection; polite: it ends the stream first.
 func (n *conn) bye(polite bool) {
 	if polite {
 		n.net.SetWriteDeadline(time.Now().Add(goodBye))

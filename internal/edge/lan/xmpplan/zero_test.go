@@ -75,7 +75,7 @@ func (s *zeroSide) next(what string) site.Event {
 	return nil
 }
 
-// heard is what the adapter hears from somebody for a domain, on the connection by which it answers.
+// heard is the event in which the adapter hears from somebody for a domain, on the connection on which it answers.
 func (s *zeroSide) heard(from, domain string) {
 	s.t.Helper()
 	h := s.next("xmpp.Heard").(xmpp.Heard)
@@ -110,7 +110,7 @@ func peerOn(c net.Conn, err error) *zeroPeer {
 	return &zeroPeer{c, bufio.NewReader(c)}
 }
 
-// says expects that the next octets are a text.
+// says checks that the next octets are a text.
 func (p *zeroPeer) says(t *testing.T, text string) {
 	t.Helper()
 	got := make([]byte, len(text))
@@ -126,7 +126,8 @@ const (
 	byHQ   = "<presence from='ops@conference.hq.example' to='anna@ship.example'/>"
 )
 
-// Zero handshake (XEP-0361): the first octet of a connection is of a stanza, both sides have all domains on one connection, and each may call.
+// Zero handshake (XEP-0361): the first octet of a connection belongs to a stanza, one connection carries all domains of both sides, and
+// each side may call.
 func TestZeroHandshake(t *testing.T) {
 	t.Run("both call", func(t *testing.T) {
 		s := newZero(t, true, true, xmpplan.Peers{From: []netip.Addr{netip.MustParseAddr("127.0.0.1")}})
@@ -138,7 +139,7 @@ func TestZeroHandshake(t *testing.T) {
 		s.heard("conference.ship.example", "conference.hq.example")
 		s.Do(xmpp.Send{Conn: s.conns["hq.example"], XML: []byte(toAnna)})
 		s.Do(xmpp.Send{Conn: s.conns["conference.hq.example"], XML: []byte(byHQ)})
-		theirs.says(t, toAnna+byHQ) // on the connection that the gateway has made, and nothing before
+		theirs.says(t, toAnna+byHQ) // on the connection that the gateway has made, and no octets before it
 		io.WriteString(theirs, toBert)
 		s.heard("anna@ship.example/x", "hq.example")
 		io.WriteString(theirs, "</stream:stream>")
@@ -203,7 +204,7 @@ func counted(t *testing.T, reg *prometheus.Registry, reason string) float64 {
 	return 0
 }
 
-// Whoever is not the configured server is not heard; the server itself is, up to what breaks a bound. Each reason is one line of the log.
+// Nobody but the configured server is heard, and that server only until it breaks a bound. Each reason is logged in one line.
 func TestZeroHandshakeOfStrangers(t *testing.T) {
 	ca, hq := peerKeys(t, "", "hq.example,conference.hq.example")
 	_, ship := peerKeys(t, ca, "ship.example")
@@ -253,7 +254,7 @@ func TestZeroHandshakeOfStrangers(t *testing.T) {
 			conn = tls.Client(conn, c.keys)
 		}
 		io.WriteString(conn, c.said)
-		io.Copy(io.Discard, conn) // until the gateway ends it
+		io.Copy(io.Discard, conn) // until the gateway closes it
 		conn.Close()
 		check.Until(t, wait, name+" is counted as "+c.reason, func() bool { return counted(t, c.s.reg, "peer_"+c.reason) == before+1 })
 	}

@@ -4,5 +4,5 @@ import "golang.org/x/sys/unix"
 
 const architecture = unix.AUDIT_ARCH_AARCH64
 
-// plain are the calls that need no look at their arguments.
+// plain are the permitted calls whose arguments do not matter.
 var plain = common

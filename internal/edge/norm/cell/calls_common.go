@@ -4,8 +4,8 @@ package cell
 
 import "golang.org/x/sys/unix"
 
-// common are the calls of both architectures that need no look at their arguments: what Go's runtime, glibc's threads
-// and allocator, and libnorm's loop use. None opens a file, makes a process or names one.
+// common are the permitted calls of both architectures whose arguments do not matter. Go's runtime, glibc's threads and
+// allocator, and libnorm's loop use them. None of them opens a file, makes a process or names one.
 var common = []uint32{
 	// Memory.
 	unix.SYS_BRK, unix.SYS_MUNMAP, unix.SYS_MREMAP, unix.SYS_MADVISE, unix.SYS_MINCORE,
@@ -19,12 +19,12 @@ var common = []uint32{
 	// Waiting for descriptors.
 	unix.SYS_EPOLL_CREATE1, unix.SYS_EPOLL_CTL, unix.SYS_EPOLL_PWAIT, unix.SYS_PPOLL, unix.SYS_PSELECT6,
 	unix.SYS_EVENTFD2, unix.SYS_PIPE2,
-	// Descriptors that are open.
+	// Open descriptors.
 	unix.SYS_READ, unix.SYS_WRITE, unix.SYS_PREAD64, unix.SYS_READV, unix.SYS_WRITEV, unix.SYS_CLOSE, unix.SYS_FSTAT,
 	unix.SYS_FCNTL,
 	// Datagrams.
 	unix.SYS_BIND, unix.SYS_CONNECT, unix.SYS_GETSOCKNAME, unix.SYS_SETSOCKOPT, unix.SYS_GETSOCKOPT, unix.SYS_SENDTO,
 	unix.SYS_RECVFROM, unix.SYS_SENDMSG, unix.SYS_RECVMSG,
-	// Chance.
+	// Random numbers.
 	unix.SYS_GETRANDOM,
 }

@@ -11,22 +11,22 @@ import (
 const (
 	// nobody is the user and group that a process in a cell sees itself as.
 	nobody = 65534
-	// strangers is where the user ids begin that no account and no container has: the range that systemd's UIDS-GIDS
-	// document leaves free. The pid of the gateway makes it one gateway's own: nobody else may send the child a signal.
+	// strangers is the first of the user ids that belong to no account and no container: systemd's UIDS-GIDS document leaves
+	// that range free. The pid of the gateway makes the id unique to one gateway: nobody else may send the child a signal.
 	strangers = 0x70000000
 )
 
-// ExitRefused is the exit code of a first stage that the kernel refused what its Way asked for.
+// ExitRefused is the exit code of a first stage whose Way the kernel refused.
 const ExitRefused = 113
 
-// Way is one way of shutting a process in.
+// Way is one way to confine a process.
 type Way struct {
 	User    bool // a user namespace of its own
 	Network bool // a network namespace of its own
-	drop    bool // to a user id that nobody else has; needs root
+	drop    bool // to a user id that nobody else has; only root can do it
 }
 
-// Ways are those that this process may try, the best first. The last asks the kernel for nothing.
+// Ways are the ways that this process may try, the best first. The last asks the kernel for nothing.
 func Ways() []Way {
 	if os.Geteuid() != 0 {
 		return []Way{{User: true, Network: true}, {}}
@@ -35,7 +35,7 @@ func Ways() []Way {
 		{drop: true}, {}}
 }
 
-// Missing says what of the namespaces this way does without, in words.
+// Missing names the namespaces that this way does without.
 func (w Way) Missing() (list []string) {
 	if !w.User {
 		list = append(list, "own user namespace")
@@ -46,7 +46,7 @@ func (w Way) Missing() (list []string) {
 	return list
 }
 
-// Apply makes cmd start this way, in its first stage: "enter" and the way's word are its further arguments.
+// Apply makes cmd start this way, in its first stage: "enter" and the way's word are added to its arguments.
 func (w Way) Apply(cmd *exec.Cmd) {
 	attr := &syscall.SysProcAttr{}
 	if cmd.SysProcAttr != nil {
@@ -58,7 +58,7 @@ func (w Way) Apply(cmd *exec.Cmd) {
 		uid, gid := os.Geteuid(), os.Getegid()
 		if w.drop {
 			uid, gid = own, own
-			attr.GidMappingsEnableSetgroups = true // the groups of root stay behind
+			attr.GidMappingsEnableSetgroups = true // root's groups are dropped
 			attr.Credential = &syscall.Credential{Uid: nobody, Gid: nobody}
 		}
 		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: nobody, HostID: uid, Size: 1}}
@@ -81,5 +81,5 @@ func (w Way) Apply(cmd *exec.Cmd) {
 
 const stageOne = "enter"
 
-// IsFirst says whether these arguments of the program, behind those that cmd had, are those of a first stage.
+// IsFirst says whether these arguments, behind those that cmd had, belong to a first stage.
 func IsFirst(args []string) bool { return len(args) == 2 && args[0] == stageOne }

@@ -17,7 +17,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// prisoner is the subcommand of the test program that goes into a cell and tries something there.
+// prisoner is the subcommand of the test program that enters a cell and tries something there.
 const prisoner = "prisoner"
 
 func TestMain(m *testing.M) {
@@ -36,10 +36,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// attempt is an action that an attacker would try who has taken libnorm over.
+// attempt is an action of an attacker who has taken libnorm over.
 type attempt struct {
 	do   func() error
-	want any // an errno, nil for success, or the signal that ends the process
+	want any // an errno, nil for success, or the signal that kills the process
 }
 
 func call(nr uintptr, args ...uintptr) error {
@@ -96,7 +96,7 @@ var attempts = map[string]attempt{
 		done := make(chan []byte)
 		for range 20 {
 			go func() {
-				runtime.LockOSThread() // the thread ends with the goroutine
+				runtime.LockOSThread() // the thread exits with the goroutine
 				done <- make([]byte, 1<<20)
 			}()
 		}
@@ -116,7 +116,7 @@ func socket(family, kind int) error {
 	return err
 }
 
-// try runs an attempt in a cell, and returns what it said and how it ended.
+// try runs an attempt in a cell, and returns its output and how it ended.
 func try(way Way, what string) (said string, err error) {
 	cmd := exec.Command("/proc/self/exe", prisoner, what)
 	way.Apply(cmd)
@@ -124,8 +124,8 @@ func try(way Way, what string) (said string, err error) {
 	return strings.TrimSpace(string(out)), err
 }
 
-// Whoever takes the process over can compute, and send datagrams where nobody is. In every way of shutting it in, the
-// filter and the capabilities are the same.
+// An attacker who takes the process over can compute, and send datagrams where nobody is. The filter and the capabilities are
+// the same for every way of confinement.
 func TestPrisoner(t *testing.T) {
 	for _, way := range Ways() {
 		for what, a := range attempts {
@@ -149,7 +149,7 @@ func TestPrisoner(t *testing.T) {
 	}
 }
 
-// A first stage that cannot do what it was told says so with its exit code: this one has no network of its own to mend.
+// A first stage that cannot do its work says so with its exit code: this one has no network of its own to set up.
 func TestFirstStageRefused(t *testing.T) {
 	cmd := exec.Command("/proc/self/exe", prisoner, "nothing", stageOne, "own")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET,
@@ -159,7 +159,7 @@ func TestFirstStageRefused(t *testing.T) {
 	check.Contains(t, "what it said", string(out), "loopback of the own network: operation not permitted")
 }
 
-// No call is in two lists, and the jumps of the whole program are short enough for their octet.
+// No call is in two lists, and the jumps of the whole program fit in their octet.
 func TestListsAreDisjoint(t *testing.T) {
 	seen := map[uint32]bool{}
 	for _, call := range slices.Concat(plain, hostile) {

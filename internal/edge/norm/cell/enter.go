@@ -13,15 +13,14 @@ import (
 
 // Limits of a process in a cell.
 const (
-	maxFiles  = 1024    // as many as libnorm's select takes
+	maxFiles  = 1024    // the most that libnorm's select can handle
 	maxMemory = 4 << 30 // octets of address space; Go and glibc reserve 1.7 GB of it and use little
 )
 
-// Enter is the first stage: it does what the two arguments of IsFirst ask for, and executes the program again without
-// them and with the descriptors below keep. It returns only when that fails. The process should then end with
-// ExitRefused.
+// Enter is the first stage: it does what the two arguments of IsFirst ask for, and executes the program again, without them and
+// with the descriptors below keep. It returns only if that fails. The process should then exit with ExitRefused.
 func Enter(args []string, keep int) error {
-	runtime.LockOSThread() // the capabilities of this thread are those that execve looks at
+	runtime.LockOSThread() // execve looks at the capabilities of this thread
 	if args[1] == "own" {
 		if err := raiseLoopback(); err != nil {
 			return fmt.Errorf("loopback of the own network: %w", err)
@@ -35,7 +34,7 @@ func Enter(args []string, keep int) error {
 	if err := closeFrom(keep); err != nil {
 		return fmt.Errorf("descriptors: %w", err)
 	}
-	dropCapabilities() // what is left Lock sees
+	dropCapabilities() // Lock reports any that are left
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no new privileges: %w", err)
 	}
@@ -43,7 +42,7 @@ func Enter(args []string, keep int) error {
 	return fmt.Errorf("second stage: %w", syscall.Exec("/proc/self/exe", rest, os.Environ()))
 }
 
-// raiseLoopback switches lo on; the kernel gives it 127.0.0.0/8 then.
+// raiseLoopback sets lo up; the kernel then gives it 127.0.0.0/8.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -61,7 +60,8 @@ func raiseLoopback() error {
 	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, lo)
 }
 
-// closeFrom lets no descriptor from this one on pass execve: the program that started the gateway may have left some open.
+// closeFrom makes the kernel close the descriptors from first on at execve: the program that started the gateway may have left
+// some open.
 func closeFrom(first int) error {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -75,7 +75,7 @@ func closeFrom(first int) error {
 	return nil
 }
 
-// limit lowers a resource limit; one that is lower already stays.
+// limit lowers a resource limit; a lower one stays.
 func limit(resource int, most uint64) error {
 	var now syscall.Rlimit
 	if err := syscall.Getrlimit(resource, &now); err != nil {
@@ -86,10 +86,10 @@ func limit(resource int, most uint64) error {
 	return syscall.Setrlimit(resource, &now)
 }
 
-// dropCapabilities empties all five sets of this thread, as far as it may.
+// dropCapabilities empties all five capability sets of this thread, as far as it may.
 func dropCapabilities() {
 	for c := uintptr(0); ; c++ {
-		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil { // not known to this kernel, or not permitted
+		if unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0) != nil { // unknown to this kernel, or not permitted
 			break
 		}
 	}
@@ -98,7 +98,7 @@ func dropCapabilities() {
 	unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 }
 
-// capabilities says in words what this thread has of capabilities, or could ever get; "" when that is nothing.
+// capabilities names the capabilities that this thread has or could get; "": none.
 func capabilities() string {
 	var have [2]unix.CapUserData
 	if err := unix.Capget(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &have[0]); err != nil {
@@ -112,18 +112,18 @@ func capabilities() string {
 	for c := uintptr(0); ; c++ {
 		in, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		switch {
-		case errors.Is(err, unix.EINVAL): // the last was the one before
+		case errors.Is(err, unix.EINVAL): // there are no more
 			return ""
-		case err != nil || in != 0: // without new privileges it gives nothing
+		case err != nil || in != 0: // it grants none, because of no-new-privileges
 			return "empty capability bounding set"
 		}
 	}
 }
 
-// Lock is the second stage: from here on no thread of this process can do more than the filter allows. It says, in
-// words, what could not be had.
+// Lock is the second stage: from now on no thread of this process can do more than the filter allows. It returns the names of
+// protections that this machine does not offer.
 func Lock() (missing []string) {
-	// Nobody with the same user id may look into the process, and it leaves no core.
+	// Other processes with the same user id may not look into this one, and it dumps no core.
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		missing = append(missing, fmt.Sprintf("not dumpable (%v)", err))
 	}

@@ -8,11 +8,11 @@ import (
 	"aldis/internal/edge/rights/calls"
 )
 
-// namespaces are the flags of clone(2) that make new ones.
+// namespaces are the flags of clone(2) that make new namespaces.
 const namespaces = unix.CLONE_NEWNS | unix.CLONE_NEWCGROUP | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER |
 	unix.CLONE_NEWPID | unix.CLONE_NEWNET
 
-// conditional are the calls whose arguments matter, the same on every architecture. pid is the process's own.
+// conditional are the calls whose arguments matter, the same on every architecture. pid is this process's.
 func conditional(pid int) []calls.Rule {
 	thread := uint32(unix.CLONE_VM | unix.CLONE_THREAD | unix.CLONE_SIGHAND)
 	rules := []calls.Rule{
@@ -23,7 +23,7 @@ func conditional(pid int) []calls.Rule {
 		calls.On(unix.SYS_MMAP, calls.Allow, calls.Is(2, unix.PROT_EXEC, 0)),
 		calls.On(unix.SYS_MPROTECT, calls.Allow, calls.Is(2, unix.PROT_EXEC, 0)),
 		calls.On(unix.SYS_PRCTL, calls.Allow, calls.Is(0, calls.All, unix.PR_SET_NAME)),
-		calls.On(unix.SYS_PRLIMIT64, calls.Allow, calls.Is(0, calls.All, 0), calls.Is(2, calls.All, 0)), // own limits, to read
+		calls.On(unix.SYS_PRLIMIT64, calls.Allow, calls.Is(0, calls.All, 0), calls.Is(2, calls.All, 0)), // to read its own limits
 	}
 	for _, call := range hostile {
 		rules = append(rules, calls.On(call, calls.Kill))
@@ -31,7 +31,7 @@ func conditional(pid int) []calls.Rule {
 	return rules
 }
 
-// hostile are calls that only somebody who has taken the process over makes: it ends at once, and its parent tells why.
+// hostile are calls that only an intruder makes: the process is killed at once, and its parent reports why.
 var hostile = []uint32{
 	unix.SYS_EXECVE, unix.SYS_EXECVEAT, unix.SYS_PTRACE, unix.SYS_PROCESS_VM_READV, unix.SYS_PROCESS_VM_WRITEV,
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_UNSHARE, unix.SYS_SETNS,
@@ -41,7 +41,7 @@ var hostile = []uint32{
 	unix.SYS_IO_URING_SETUP, unix.SYS_MEMFD_CREATE, unix.SYS_OPEN_BY_HANDLE_AT,
 }
 
-// errNoList says that nobody has written down what libnorm and Go's runtime call on this architecture.
+// errNoList says that there is no list yet of the calls that libnorm and Go's runtime make on this architecture.
 var errNoList = errors.New("none for this architecture")
 
 // loadFilter puts the filter on every thread of the process.

@@ -79,7 +79,7 @@ func TestProgram(t *testing.T) {
 	}
 }
 
-// Where all is allowed but what the rules name, the calls of the x32 ABI are refused all the same.
+// Even if everything is allowed except the calls in the rules, the calls of the x32 ABI are refused.
 func TestOtherwise(t *testing.T) {
 	const here = 0xc0de
 	p := Program(here, []Rule{{1, nil, Refuse}, {2, []Condition{{0, 6, 6}}, Refuse}}, Allow)

@@ -9,22 +9,22 @@ import (
 	"aldis/internal/gateway/pair"
 )
 
-// Alarm is something that the operator should know, in a sentence.
+// Alarm is a sentence about something that the operator should know.
 type Alarm struct {
-	Level string    `json:"level"` // "bad": something does not work; "warn": look at it; "note": as it was ordered
+	Level string    `json:"level"` // "bad": something does not work; "warn": look at it; "note": as ordered
 	Text  string    `json:"text"`
 	Since time.Time `json:"since,omitzero"`
 }
 
-// When something is worth an alarm.
+// Thresholds of alarms.
 const (
-	graceful = 2 * time.Minute  // after a start, or after a reload that brought it, a site need not have been heard
-	late     = 10 * time.Minute // a message above deferred should not wait so long while its link is up
-	fullUse  = 90               // percent of a direction
-	behind   = 10 * time.Second // a member of the site should have all sooner
+	graceful = 2 * time.Minute  // after a start, or after a reload that added it, a site may be unheard for so long
+	late     = 10 * time.Minute // a message above deferred should not wait longer while its link is up
+	fullUse  = 90               // percent of a direction's rate
+	behind   = 10 * time.Second // a member of the site should not lack commits for longer
 )
 
-// alarms are what is wrong, the worst first.
+// alarms are the present alarms, the worst first.
 func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 	var list [3][]Alarm
 	levels := []string{"bad", "warn", "note"}
@@ -120,7 +120,7 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 	return all
 }
 
-// siteAlarms are of a site of two gateways.
+// siteAlarms are the alarms of a site of two gateways or more.
 func siteAlarms(now time.Time, is *pair.Status, say func(level int, since time.Time, format string, args ...any)) {
 	if is == nil {
 		return
@@ -155,7 +155,8 @@ func siteAlarms(now time.Time, is *pair.Status, say func(level int, since time.T
 	}
 }
 
-// bearerAlarms are of bearers that do not work or are silent, where there are several: a site that one of them reaches is up.
+// bearerAlarms are the alarms of bearers that do not work or are silent if there are several: a site that one of them reaches
+// counts as up.
 func bearerAlarms(st api.Status, say func(level int, format string, args ...any)) {
 	for _, b := range st.Bearers {
 		if b.Silence.On && !st.Silence.On {

@@ -19,7 +19,8 @@ func ledger(octets uint64) api.Status {
 		{Direction: "sent", Peer: "hq", Kind: "payload", Octets: octets}, {Direction: "received", Peer: "hq", Kind: "ack", Octets: octets / 10}}}
 }
 
-// TestHistory: every octet of the ledger is in one minute, one month and no column twice; what is older than two days is gone.
+// TestHistory: every octet of the ledger is in one minute, in one month, and in no column twice; minutes older than two days
+// are gone.
 func TestHistory(t *testing.T) {
 	h := NewHistory(start)
 	octets := uint64(0)
@@ -52,7 +53,7 @@ func TestHistory(t *testing.T) {
 	check.True(t, "samples are bounded", len(h.recent) <= 2*int(longer/Every), len(h.recent))
 }
 
-// TestHistoryOfManySites: whatever names the ledger has, a minute has room for so many.
+// TestHistoryOfManySites: whatever names the ledger has, a minute has room for a bounded number of sites.
 func TestHistoryOfManySites(t *testing.T) {
 	h := NewHistory(start)
 	var s api.Status
@@ -72,7 +73,7 @@ func TestHistoryOfManySites(t *testing.T) {
 	check.Equal(t, "octets", sum, 5000)
 }
 
-// TestRates: the last minute as a rate, beside the profile's; a start does not look like a full link.
+// TestRates: the last minute is shown as a rate, next to the profile's; a start does not look like a full link.
 func TestRates(t *testing.T) {
 	h := NewHistory(start)
 	s := ledger(100)
@@ -94,7 +95,7 @@ func TestRates(t *testing.T) {
 	check.Equal(t, "in all", v.Out, Use{400, 50})
 }
 
-// Of several bearers each has its rate, its share of that, and its alarm; a site has a line for each.
+// If there are several bearers, each has its rate, its share of the profile's rate, and its alarm; a site has a line for each.
 func TestRatesOfBearers(t *testing.T) {
 	at := func(sat, hf uint64) api.Status {
 		s := api.Status{Transport: "norm", NORM: api.NormStatus{Up: true}, Link: api.LinkStatus{SendBps: 100}}
@@ -127,7 +128,7 @@ func TestRatesOfBearers(t *testing.T) {
 	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")
 }
 
-// TestWords: what is said of every state of a gateway.
+// TestWords: the sentence about every state of a gateway.
 func TestWords(t *testing.T) {
 	now := start.Add(time.Hour)
 	site := func(state string, more ...func(*api.PeerStatus)) api.Status {
@@ -146,7 +147,7 @@ func TestWords(t *testing.T) {
 			p.Queue = []api.QueueRow{{Precedence: "routine", Messages: n, Oldest: now.Add(-age)}}
 		}
 	}
-	fresh := func(p *api.PeerStatus) { // a reload brought it a minute ago, and it has only news to be told
+	fresh := func(p *api.PeerStatus) { // a reload added it a minute ago, and it has only news to send
 		p.KnownSince, p.LastHeard = now.Add(-time.Minute), ""
 		p.Waiting, p.NewsWaiting = 1, 1
 	}
@@ -222,7 +223,7 @@ func TestWords(t *testing.T) {
 	check.Equal(t, "its end", v.Silence.Until, now.Add(90*time.Second))
 }
 
-// TestOnlyWhatHappens: a View is the same as long as nothing has happened, so that nothing is sent.
+// TestOnlyWhatHappens: a View stays equal while nothing happens, so that nothing is sent.
 func TestOnlyWhatHappens(t *testing.T) {
 	h := NewHistory(start)
 	s := ledger(500)
@@ -238,7 +239,7 @@ func TestOnlyWhatHappens(t *testing.T) {
 	check.Equal(t, "five minutes later", text(6*time.Minute), text(time.Minute))
 }
 
-// TestPlain: no control, no direction and no length of a name gets through.
+// TestPlain: a name brings in no control characters, no change of direction and no excessive length.
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"Ostwind": "Ostwind", "Süd 🚢": "Süd 🚢", "<b>": "<b>", "a\x1b[2Jb": "a\uFFFD[2Jb", "a\u202eb": "a\uFFFDb", "a\nb\tc": "a\uFFFDb\uFFFDc", "\x9b1m": "\uFFFD1m", "\u2066x": "\uFFFDx",

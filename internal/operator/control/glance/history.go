@@ -11,15 +11,15 @@ import (
 const (
 	keeps     = 48 * time.Hour
 	window    = time.Minute      // of the rates
-	longer    = 10 * time.Minute // of what is counted
+	longer    = 10 * time.Minute // of the counts
 	mostSites = 256
-	// Every is how far two samples of the last minutes are apart: Note is called so often.
+	// Every is the time between two samples of the last minutes: Note is called so often.
 	Every = 10 * time.Second
-	// Buckets is how many columns an Air has at most.
+	// Buckets is the most columns of an Air.
 	Buckets = 180
 )
 
-// Kinds are the accounts of the ledger, as api.LedgerRow names them.
+// Kinds are the accounts of the ledger, with the names of api.LedgerRow.
 var Kinds = [...]string{"payload", "advertisement", "state", "ack", "repair", "header", "key", "link_probe"}
 
 // directions of the ledger.
@@ -30,8 +30,8 @@ const (
 
 var directions = [...]string{"sent", "received"}
 
-// History is the airtime ledger over time: by minute for two days, and by ten seconds for the last minutes. It is in memory alone
-// and begins anew at a start. Minutes in which nothing was on the air take no room; at most it holds some megabytes.
+// History is the airtime ledger over time: by minute for two days, and by ten seconds for the last minutes. It is kept in memory
+// only, and starts empty. Minutes without traffic take no room; at most it holds some megabytes.
 type History struct {
 	began   time.Time
 	totals  map[account]uint64
@@ -43,43 +43,43 @@ type History struct {
 
 type account struct{ direction, peer, kind string }
 
-// minute is what was on the air in one minute.
+// minute is the traffic of one minute.
 type minute struct {
 	at    time.Time
 	kinds [2][len(Kinds)]uint32
 	sites [2][]uint32
 }
 
-// sample is the totals at one moment.
+// sample is the ledger's totals at one moment.
 type sample struct {
 	at      time.Time
 	sites   map[string]counts
-	bearers map[string][2]uint64 // octets, where there are several
+	bearers map[string][2]uint64 // octets, if there are several bearers
 }
 
-// counts are totals of a site.
+// counts are the totals of a site.
 type counts struct {
 	octets                              [2]uint64
 	delivered, repeated, ended, refused uint64
 }
 
-// Month is what was on the air in this calendar month (UTC), in earlier runs too.
+// Month is the traffic of this calendar month (UTC), including earlier runs.
 type Month struct {
 	Since    time.Time `json:"since"` // the month's beginning, or when a gateway first counted in it
 	Ends     time.Time `json:"ends"`
 	Sent     uint64    `json:"sent"`
 	Received uint64    `json:"received"`
-	// Minutes are those in which something was on the air in either direction.
+	// Minutes counts the minutes with traffic in either direction.
 	Minutes int `json:"minutes"`
 }
 
-// NewHistory begins with a gateway that has just started, at now.
+// NewHistory makes the history of a gateway that starts at now.
 func NewHistory(now time.Time) *History {
 	now = now.UTC()
 	return &History{began: now, totals: map[account]uint64{}, month: monthOf(now, nil)}
 }
 
-// monthOf is the month of now, of which nothing is known yet where bill is nil.
+// monthOf is the month of now, empty if bill is nil.
 func monthOf(now time.Time, bill *api.BillMonth) Month {
 	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 	m := Month{Since: now, Ends: first.AddDate(0, 1, 0)}
@@ -89,7 +89,7 @@ func monthOf(now time.Time, bill *api.BillMonth) Month {
 	return m
 }
 
-// monthOfAll is the month on all bearers together, with the minutes of the one that has most; nil: nothing is known.
+// monthOfAll is the month of all bearers together, with the minutes of the bearer that has most; nil: nothing is known.
 func monthOfAll(s api.Status) *api.BillMonth {
 	var all *api.BillMonth
 	for _, b := range s.Bearers {
@@ -112,13 +112,13 @@ func monthOfAll(s api.Status) *api.BillMonth {
 	return all
 }
 
-// Spent is what was on the air in a time, in octets.
+// Spent is the traffic of a time, in octets.
 type Spent struct {
-	From           time.Time // since when that is known, not before what was asked for
+	From           time.Time // beginning of the known traffic, but not before the time in question
 	Sent, Received uint64
 }
 
-// Since is what was on the air since a time, in whole minutes.
+// Since is the traffic since a time, in whole minutes.
 func (h *History) Since(at time.Time) Spent {
 	s := Spent{From: at}
 	if h.began.After(at) {
@@ -136,7 +136,7 @@ func (h *History) Since(at time.Time) Spent {
 	return s
 }
 
-// Note takes what the ledger says now. A wall clock that was set back makes the minute that it says a later one.
+// Note records the ledger's present totals. If the wall clock was set back, new traffic counts in the latest minute.
 func (h *History) Note(now time.Time, s api.Status) {
 	now = now.UTC()
 	h.month = monthOf(now, monthOfAll(s))
@@ -151,7 +151,7 @@ func (h *History) Note(now time.Time, s api.Status) {
 	h.minutes = slices.Delete(h.minutes, 0, first)
 }
 
-// charge adds what is new in the ledger to the minute.
+// charge adds the ledger's growth to the minute.
 func (h *History) charge(now time.Time, rows []api.LedgerRow) {
 	var m *minute
 	for _, row := range rows {
@@ -168,7 +168,7 @@ func (h *History) charge(now time.Time, rows []api.LedgerRow) {
 	}
 }
 
-// minute is that of now, a new one if there is none yet.
+// minute is the minute of now, made if needed.
 func (h *History) minute(now time.Time) *minute {
 	at := now.Truncate(time.Minute)
 	if n := len(h.minutes); n > 0 && !at.After(h.minutes[n-1].at) {
@@ -178,7 +178,7 @@ func (h *History) minute(now time.Time) *minute {
 	return &h.minutes[len(h.minutes)-1]
 }
 
-// site is the place of a site in a minute; the last one is that of all that have none of their own.
+// site is the index of a site in a minute; sites beyond mostSites share the last index.
 func (h *History) site(name string) int {
 	i := slices.Index(h.sites, name)
 	switch {
@@ -220,7 +220,7 @@ func sampleOf(now time.Time, s api.Status) sample {
 	return x
 }
 
-// before is the newest sample that is at least so old; where the run is younger, nothing was on the air yet when it began.
+// before is the newest sample of at least that age. If the gateway is younger, it is the empty sample of its start.
 func (h *History) before(now time.Time, age time.Duration) sample {
 	at := sample{at: h.began}
 	if len(h.recent) > 0 && now.Sub(h.recent[0].at) >= age {
@@ -234,7 +234,7 @@ func (h *History) before(now time.Time, age time.Duration) sample {
 	return at
 }
 
-// Air is the ledger of some hours in columns, the oldest first, for a plot. Series in which nothing was on the air are absent.
+// Air is the ledger of some hours in columns, the oldest first, for a plot. Series without traffic are absent.
 type Air struct {
 	From  time.Time           `json:"from"`
 	StepS int                 `json:"step_s"`

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestMachines: of a site of several machines the page says who leads since when, and what of each is wrong.
+// TestMachines: for a site of several machines the page says which one leads since when, and what is wrong with each.
 func TestMachines(t *testing.T) {
 	now := start.Add(time.Hour)
 	three := func(change func(s *pair.Status)) *pair.Status {

@@ -15,27 +15,27 @@ import (
 type Local struct {
 	Name    string `json:"name"`
 	ID      string `json:"id"`
-	Kind    string `json:"kind"` // how it speaks: "signed", "unsigned", "2.2"
+	Kind    string `json:"kind"` // how it speaks JXTA: "signed", "unsigned", "2.2"
 	Waiting int    `json:"waiting"`
 }
 
 // mostLocals is how many local peers a View names.
 const mostLocals = 200
 
-// Seen is what a View is made of.
+// Seen is the input of ViewOf.
 type Seen struct {
 	Version string
 	Started time.Time
 	Trouble string   // what keeps the gateway from working
-	Deaf    string   // why the loop does not answer; then the rest is not known
-	Missing []string // what the child that runs libnorm lacks of its cell
+	Deaf    string   // why the loop does not answer; then the rest is unknown
+	Missing []string // parts of its cell that the child that runs libnorm lacks
 	Status  api.Status
 	Locals  []Local
-	Orders  bool         // orders are taken over HTTP
-	Site    *pair.Status // of a site of two gateways; nil: it has one
+	Orders  bool         // HTTP takes orders
+	Site    *pair.Status // of a site of two gateways or more; nil: the site has one
 }
 
-// View is what is shown. Times are absolute, so that it changes only when something has happened.
+// View is the content of the page. Times are absolute, so that it changes only when something has happened.
 type View struct {
 	Version   string    `json:"version"`
 	Started   time.Time `json:"started"`
@@ -55,7 +55,7 @@ type View struct {
 	In      Use            `json:"in"`
 	Bearers []Bearer       `json:"bearers,omitempty"` // where there are several: then the rates of all have no percentage
 	Silence Silence        `json:"silence"`
-	// Machines are those of this site, where there are several.
+	// Machines are the machines of this site if there are several.
 	Machines []Machine           `json:"machines,omitempty"`
 	Sites    []Site              `json:"sites"`
 	Queue    []Queue             `json:"queue"`
@@ -73,7 +73,7 @@ type Use struct {
 	Percent int `json:"percent"` // of the profile's rate; -1: the link has none
 }
 
-// Bearer is one of several.
+// Bearer is one of several bearers.
 type Bearer struct {
 	Name string `json:"name"`
 	Out  Use    `json:"out"`
@@ -102,7 +102,7 @@ func (w Way) Text() string {
 	return text + ": " + w.State
 }
 
-// Silence is EMCON of this gateway.
+// Silence is the radio silence (EMCON) of this gateway.
 type Silence struct {
 	On       bool      `json:"on"`
 	Fixed    bool      `json:"fixed,omitempty"` // by the configuration: no order ends it
@@ -111,14 +111,14 @@ type Silence struct {
 	AirtimeS int       `json:"airtime_s"` // of what is owed when it ends
 }
 
-// Machine is one of this site's.
+// Machine is one of this site's machines.
 type Machine struct {
 	At    string    `json:"at"`   // its address
 	Text  string    `json:"text"` // what it is
 	Since time.Time `json:"since,omitzero"`
 }
 
-// machines are those of a site; nil: it has one.
+// machines are the machines of a site; nil: it has one.
 func machines(is *pair.Status, now time.Time) (list []Machine) {
 	if is == nil {
 		return nil
@@ -158,7 +158,7 @@ type Site struct {
 	Ways     []Way     `json:"ways,omitempty"` // where there are several bearers
 }
 
-// Queue is what waits in one precedence.
+// Queue counts the waiting messages of one precedence.
 type Queue struct {
 	Precedence string    `json:"precedence"`
 	Messages   int       `json:"messages"`
@@ -227,7 +227,7 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 		legs = max(len(st.Peers), 1)
 	}
 	if v.bearers(now, st, is, minute); len(v.Bearers) > 0 {
-		st.Link = api.LinkStatus{} // the rate of one says nothing of all
+		st.Link = api.LinkStatus{} // the rate of one bearer says nothing about all
 	}
 	v.Out, v.In = rate(all[sent], now.Sub(minute.at), legs*st.Link.SendBps), rate(all[received], now.Sub(minute.at), legs*st.Link.ReceiveBps)
 	v.Queue = sum(v.Sites)
@@ -245,7 +245,7 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	return v
 }
 
-// bearers tells of each of several bearers what it carried since a sample, as a rate.
+// bearers adds the rate of each of several bearers since a sample.
 func (v *View) bearers(now time.Time, st api.Status, is, since sample) {
 	if len(st.Bearers) < 2 {
 		return
@@ -274,10 +274,10 @@ func known(s api.Status, name string) bool {
 	return false
 }
 
-// leastTime is the shortest time of which a rate is told: in less one datagram would look like a full link.
+// leastTime is the shortest time for a rate: in a shorter one, one datagram would look like a full link.
 const leastTime = 10 * time.Second
 
-// rate is that of octets in a time, which counts in steps: otherwise a View would change as long as there was something.
+// rate is the rate of octets in a time. The time counts in steps: otherwise a View would keep changing while there was traffic.
 func rate(octets uint64, took time.Duration, bps int) Use {
 	u := Use{Bps: int(float64(octets) * 8 / max(took.Truncate(Every), leastTime).Seconds()), Percent: -1}
 	if bps > 0 {
@@ -321,7 +321,7 @@ func siteOf(p api.PeerStatus) Site {
 	return s
 }
 
-// sum is what waits at all sites. A message for several sites counts for each of them.
+// sum adds the queues of all sites. A message for several sites counts for each of them.
 func sum(sites []Site) []Queue {
 	all := []Queue{}
 	for _, name := range slices.Backward(site.Precedences) {
@@ -349,7 +349,7 @@ func sum(sites []Site) []Queue {
 	return all
 }
 
-// Waiting is all messages that wait or are under way.
+// Waiting counts all messages that wait or are in transmission.
 func (v *View) Waiting() (messages int, oldest time.Time) {
 	for _, s := range v.Sites {
 		messages += s.Waiting + s.UnderWay

@@ -21,16 +21,16 @@ import (
 //go:embed static
 var bundle embed.FS
 
-// policy is what a browser may do with the page: its own scripts, style and requests, and nothing else.
+// policy limits what a browser may do with the page: its own scripts, style and requests, and nothing else.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// file is one of the bundle.
+// file is one file of the bundle.
 type file struct {
 	kind, tag   string
 	plain, gzip []byte
 }
 
-// types by the ending of the name; a machine's own table may say something else.
+// types by suffix; a machine's own table may differ.
 var types = map[string]string{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 // Serve adds the page to a mux: / and /page/.
@@ -86,7 +86,7 @@ func newFile(name string, text []byte) (*file, error) {
 	return f, err
 }
 
-// ServeHTTP answers with the file, or says that the browser has it already.
+// ServeHTTP answers with the file, or says that the browser's copy is current.
 func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -108,5 +108,5 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	w.Write(text) // an error is the client's going away
+	w.Write(text) // an error means that the client has gone
 }

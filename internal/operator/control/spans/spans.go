@@ -1,6 +1,6 @@
-// Package spans exports what happened to messages to an OpenTelemetry collector: one trace for each ended message of
-// this site, one span for each step of its life. It reads the messages between two turns of the daemon's loop, as the
-// page does, and sends from a goroutine of its own. What a collector does not accept in time is dropped and counted.
+// Package spans exports the history of messages to an OpenTelemetry collector: one trace for each ended message of this site,
+// one span for each step of its life. It reads the messages between two turns of the daemon's loop, as the page does, and sends
+// from a goroutine of its own. Spans that a collector does not accept in time are dropped and counted.
 //
 // The format is OTLP over HTTP with Protocol Buffers. A trace says who sent to which pipe, when, and how many octets.
 // It never contains the content.
@@ -32,17 +32,17 @@ import (
 const (
 	every    = 5 * time.Second // between two looks
 	patience = 5 * time.Second // for the collector, and for the loop
-	batch    = 100             // messages of one look at the loop
+	batch    = 100             // messages of one turn of the loop
 	mostHeld = 512             // messages that wait for the collector
 )
 
-// Messages are those of a gateway, for the length of a look.
+// Messages are the messages of a gateway, readable between two turns of its loop.
 type Messages interface {
 	IDs() []uint64                        // in no order
-	Row(id uint64) (api.MessageRow, bool) // with its life; false: it is not known
+	Row(id uint64) (api.MessageRow, bool) // with its history; false: the id is unknown
 }
 
-// Config says where spans go and whose they are.
+// Config says where spans are sent, and which gateway they are from.
 type Config struct {
 	URL           string // of the collector, with its path: http://127.0.0.1:4318/v1/traces
 	Name, Version string // of this gateway
@@ -51,18 +51,18 @@ type Config struct {
 	Log           *slog.Logger
 }
 
-// Teller sends spans. Its methods are called from one goroutine.
+// Teller sends spans. Only one goroutine calls its methods.
 type Teller struct {
 	cfg     Config
 	client  http.Client
-	told    map[uint64]bool // messages that have ended and were taken; those that are known no more are forgotten
+	told    map[uint64]bool // ended messages that were taken; those that the gateway no longer knows are forgotten
 	held    []api.MessageRow
 	failing bool
 	sent    prometheus.Counter
 	dropped prometheus.Counter
 }
 
-// New makes one. Its metrics join those in reg.
+// New makes a Teller. Its metrics join those in reg.
 func New(cfg Config, reg prometheus.Registerer) *Teller {
 	t := &Teller{cfg: cfg, told: map[uint64]bool{},
 		client: http.Client{Timeout: patience, Transport: &http.Transport{Proxy: nil, MaxIdleConns: 1},
@@ -89,10 +89,10 @@ func (t *Teller) Run(ctx context.Context) {
 	}
 }
 
-// once takes the messages that have ended since, and sends what it has.
+// once takes the messages that have ended since its last call, and sends their spans.
 func (t *Teller) once(ctx context.Context) {
 	if err := t.collect(ctx); err != nil {
-		return // the loop did not come to it: the next time
+		return // the loop did not get to it: next time
 	}
 	if len(t.held) == 0 {
 		return
@@ -146,7 +146,7 @@ func (t *Teller) collect(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			t.told[row.Number] = true
-			if !row.Accepted.IsZero() { // of messages from before the start nobody knows when
+			if !row.Accepted.IsZero() { // the time of messages from before the start is unknown
 				t.held = append(t.held, row)
 			}
 		}
@@ -177,7 +177,7 @@ func (t *Teller) send(ctx context.Context) error {
 	return nil
 }
 
-// data is what is sent: TracesData has the fields of an ExportTraceServiceRequest.
+// data is the request: TracesData has the fields of an ExportTraceServiceRequest.
 func (t *Teller) data() *trace.TracesData {
 	var list []*trace.Span
 	for i := range t.held {
@@ -190,7 +190,7 @@ func (t *Teller) data() *trace.TracesData {
 	}}}
 }
 
-// spans are those of a message: the whole, one for each site that it is for, and below that a step after the other.
+// spans are the spans of a message: one for the whole, one for each recipient site, and below that one for each step.
 func (t *Teller) spans(m *api.MessageRow) []*trace.Span {
 	seed := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint16([]byte("aldis"), t.cfg.ID), m.Number)
 	seed = binary.BigEndian.AppendUint64(seed, uint64(m.Accepted.UnixNano()))
@@ -209,7 +209,7 @@ func (t *Teller) spans(m *api.MessageRow) []*trace.Span {
 		text("aldis.label", m.Label), text("aldis.precedence", m.Precedence), number("aldis.octets", int64(m.Octets)))
 	list := []*trace.Span{whole}
 	for _, r := range m.Recipients {
-		if n >= 240 { // so many names of spans there are
+		if n >= 240 { // there are so many names of spans
 			break
 		}
 		site := span(whole.SpanId, "to "+r.Site, m.Accepted, r.Since, text("aldis.site", r.Site), text("aldis.state", r.State), text("aldis.detail", r.Detail))
@@ -237,7 +237,7 @@ func (t *Teller) spans(m *api.MessageRow) []*trace.Span {
 	return list
 }
 
-// text is an attribute. Labels come from strangers, and Protocol Buffers take UTF-8 alone.
+// text makes an attribute. Labels come from strangers, and Protocol Buffers accept only UTF-8.
 func text(key, value string) *common.KeyValue {
 	value = strings.ToValidUTF8(value, "?")
 	return &common.KeyValue{Key: key, Value: &common.AnyValue{Value: &common.AnyValue_StringValue{StringValue: value}}}

@@ -23,7 +23,7 @@ import (
 	"aldis/internal/link/profile"
 )
 
-// collector takes what is sent to it, or answers with a code.
+// collector accepts the requests to it, or answers with a code.
 type collector struct {
 	*httptest.Server
 	code  int
@@ -49,8 +49,8 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// Messages of a ship that HQ has are traces with a span for each step, told once; a collector that refuses gets them later, and
-// one that never takes any costs a bounded number.
+// Messages of a ship that HQ has received become traces with a span for each step, sent once. A collector that refuses them
+// gets them later, and one that never accepts any causes bounded cost.
 func TestMessagesBecomeTraces(t *testing.T) {
 	p, err := profile.Load("iridium-directip", nil)
 	check.NoError(t, err)
@@ -121,7 +121,7 @@ func TestMessagesBecomeTraces(t *testing.T) {
 	check.Equal(t, "dropped", counted(t, teller.dropped), 1.0)
 }
 
-// What did not reach a site is an error; many recipients have no more spans than there are names for.
+// A message that did not reach a site is an error; many recipients have no more spans than there are names for.
 func TestSpansOfFates(t *testing.T) {
 	teller := New(Config{ID: 2}, prometheus.NewRegistry())
 	at := time.Unix(1_800_000_000, 0)

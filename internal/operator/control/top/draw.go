@@ -29,8 +29,8 @@ var states = map[string]struct {
 	style tcell.Style
 }{"up": {"up", good}, "silent": {"DOWN", bad}, "listening": {"silent", warn}, "unknown": {"not heard", soft}, "unmet": {"not met", soft}, "gone": {"gone", soft}}
 
-// put writes a text into so many columns from x on, and gives the column behind it. Nothing else writes on the screen, so whatever
-// a peer has put into a name ends here.
+// put writes a text into so many columns from x on, and returns the next column. Only put writes on the screen, so control
+// characters in a peer's name end here.
 func (t *top) put(x, y, width int, text string, style tcell.Style) int {
 	text = glance.Plain(text)
 	for end := x + width; text != "" && x < end; {
@@ -48,7 +48,7 @@ type line []cell
 
 type cell struct {
 	text  string
-	width int // columns; 0: what it takes
+	width int // columns; 0: as many as the text has
 	style tcell.Style
 	right bool
 }
@@ -106,7 +106,7 @@ func (t *top) draw(now time.Time) {
 	if t.view == viewNow {
 		t.scroll = min(t.scroll, max(len(lines)-room, 0))
 		lines = lines[min(t.scroll, len(lines)):]
-	} else if t.opened == nil && len(lines) > 1 { // the chosen one stays on the screen, and the head as well
+	} else if t.opened == nil && len(lines) > 1 { // the chosen message stays on the screen, and the head too
 		from := min(max(t.chosen-max(room-2, 0), 0), len(lines)-2)
 		lines = append(lines[:1:1], lines[1+from:]...)
 	}
@@ -117,7 +117,7 @@ func (t *top) draw(now time.Time) {
 	t.screen.Show()
 }
 
-// fleetText is the roll-up in a line; gateway fleet has the rest.
+// fleetText summarises the roll-up in a line; gateway fleet shows the rest.
 func fleetText(f *api.FleetStatus) string {
 	states := map[string]int{}
 	for _, r := range f.Gateways {
@@ -286,7 +286,7 @@ func (t *top) messageLines(now time.Time) (lines []line) {
 	return lines
 }
 
-// lifeLines is one message with all that has happened to it.
+// lifeLines is one message with its history.
 func lifeLines(m *api.MessageRow) (lines []line) {
 	say := func(what, text string) {
 		if text != "" {
@@ -313,7 +313,7 @@ func lifeLines(m *api.MessageRow) (lines []line) {
 	return lines
 }
 
-// there is when all of several queues will be there.
+// there is the time at which the messages of several queues will have arrived.
 func there(now time.Time, queues []glance.Queue) string {
 	var last time.Time
 	unknown := 0

@@ -22,9 +22,9 @@ import (
 
 // Source is a running gateway.
 type Source struct {
-	// Ask gives the answer to GET of a path.
+	// Ask returns the answer to GET of a path.
 	Ask func(ctx context.Context, path string) ([]byte, error)
-	// Follow calls tell with the data of every event of a path, until one of both ends.
+	// Follow calls tell with the data of every event of a path, until ctx or the stream ends.
 	Follow func(ctx context.Context, path string, tell func([]byte)) error
 }
 
@@ -35,34 +35,34 @@ const (
 	views
 )
 
-// refresh is how often messages are asked for while they are shown.
+// refresh is the time between two requests for messages while they are shown.
 const refresh = 2 * time.Second
 
-// mostShown is how many messages are asked for.
+// mostShown is the most messages that are requested.
 const mostShown = 200
 
-// top is what is shown.
+// top is the state of the screen.
 type top struct {
 	screen tcell.Screen
 	source Source
-	update chan func() // what goroutines have learned, for the loop
+	update chan func() // results of goroutines, for the loop
 
 	view   int
-	scroll int // lines of Now that are above the screen
+	scroll int // lines of Now above the screen
 
 	now  *glance.View
-	lost string // why there is nothing newer; "": it is live
+	lost string // why the view is not current; "": it is
 
 	list     control.MessageList
 	problem  string // why there is no list
-	chosen   int    // of list
-	waiting  bool   // only what waits
+	chosen   int    // index in list
+	waiting  bool   // show only waiting messages
 	opened   *api.MessageRow
 	asking   bool
 	askedFor time.Time
 }
 
-// Run shows a gateway on a screen until somebody has seen enough, or ctx ends.
+// Run shows a gateway on a screen until the user quits or ctx ends.
 func Run(ctx context.Context, screen tcell.Screen, source Source) error {
 	if err := screen.Init(); err != nil {
 		return fmt.Errorf("this needs a terminal: %w", err)
@@ -97,7 +97,7 @@ func Run(ctx context.Context, screen tcell.Screen, source Source) error {
 	}
 }
 
-// do has the loop do something.
+// do makes the loop run f.
 func (t *top) do(ctx context.Context, f func()) {
 	select {
 	case t.update <- f:
@@ -105,7 +105,7 @@ func (t *top) do(ctx context.Context, f func()) {
 	}
 }
 
-// follow keeps the View new. A gateway that went away is asked again every second.
+// follow keeps the View current. If the gateway has gone, it is asked again every second.
 func (t *top) follow(ctx context.Context) {
 	for ctx.Err() == nil {
 		err := t.source.Follow(ctx, "/events", func(data []byte) {
@@ -126,7 +126,7 @@ func (t *top) follow(ctx context.Context) {
 	}
 }
 
-// ask brings the messages, and the one that is open.
+// ask requests the messages, and the one that is open.
 func (t *top) ask(ctx context.Context) {
 	if t.asking {
 		return
@@ -169,7 +169,7 @@ func (t *top) ask(ctx context.Context) {
 	}()
 }
 
-// event obeys a key; true: it is over.
+// event handles a key; true: the user quits.
 func (t *top) event(ctx context.Context, ev tcell.Event) (over bool) {
 	switch ev := ev.(type) {
 	case *tcell.EventResize:
@@ -236,7 +236,7 @@ func (t *top) page() int {
 	return max(h-6, 1)
 }
 
-// move goes through the messages, or scrolls Now. draw sees to the end.
+// move moves through the messages, or scrolls Now. draw keeps it within bounds.
 func (t *top) move(by int) {
 	if t.view == viewMessages {
 		t.chosen = min(max(t.chosen+by, 0), max(len(t.list.Messages)-1, 0))

@@ -52,7 +52,7 @@ func source(t testing.TB) Source {
 	}
 }
 
-// TestHostileNames: no name reaches the terminal as more than its letters, in any view and at any size.
+// TestHostileNames: no name brings control characters to the terminal, in any view and at any size.
 func TestHostileNames(t *testing.T) {
 	for _, size := range [][2]int{{120, 40}, {80, 24}, {40, 12}, {10, 3}, {1, 1}} {
 		screen := tcell.NewSimulationScreen("UTF-8")
