@@ -2,7 +2,7 @@
 // for the domains of far sites. It is pure: its LAN package (internal/edge/lan/xmpplan) hands it stanzas, and writes what it
 // orders.
 //
-// Nothing of XMPP's upkeep crosses the link: streams, pings, service discovery, rosters, chat states and probes end here.
+// XMPP's upkeep does not cross the link: streams, pings, service discovery, rosters, chat states and probes stay at their site.
 // Four things cross:
 //
 //   - Messages, one by one, typed (internal/adapters/xmpp/code). A message ends for its sender's client: an error with the
@@ -20,13 +20,13 @@
 //
 // Callers pass the time, which never goes back. The package belongs to one goroutine.
 //
-// Files: lan.go events from the LAN package, and orders to it; adapter.go Adapter and its Step; component.go connections and what
-// is handed over on them; message.go messages of this site; far.go those of far sites; numbers.go the numbers of messages; batch.go lines that go together;
-// elements.go messages as stanzas; presence.go presence and subscriptions;
-// rooms.go what both sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; own.go the server of a LAN
-// without one; charter.go who may do what in its rooms; govern.go orders of their owners; private.go what is for one occupant alone, and invitations; nodes.go nodes of publish-subscribe at their home;
-// nodesfar.go those of other sites; uploads.go files (XEP-0363); met.go clients of other
-// adapters of this gateway; units.go their units; query.go questions; rules.go
-// what the rules see; address.go JIDs; memory.go what
-// survives a restart; trouble.go what was refused, and what rules and operators see.
+// Files: lan.go events from the LAN package, and orders to it; adapter.go Adapter and its Step; component.go connections and the
+// stanzas on them; message.go messages of this site; far.go messages of far sites; numbers.go the numbers of messages; batch.go
+// lines that go together; elements.go messages as stanzas; presence.go presence and subscriptions; rooms.go code that both
+// sides of a room share; mirror.go rooms of far sites; home.go rooms of this site; own.go the server of a LAN without one;
+// charter.go who may do what in its rooms; govern.go orders of their owners; private.go messages for one occupant alone, and
+// invitations; nodes.go nodes of publish-subscribe at their home; nodesfar.go nodes of other sites; uploads.go files
+// (XEP-0363); met.go clients of other adapters of this gateway; units.go their units; query.go questions; rules.go stanzas as
+// the rules see them; address.go JIDs; memory.go state that survives a restart; trouble.go refusals, and properties that rules
+// and operators see.
 package xmpp
