@@ -87,7 +87,7 @@ func (dir *directory) fits(q advcache.Question, e *advcache.Entry) bool {
 }
 
 // Local peers are asked again for what a far site still looks for, each time after twice as long: in the meantime a peer may
-// have come, or published it. The questions wait while maxHere messages wait.
+// have come, or published it. The questions wait while maxHere pushes wait.
 const (
 	hereAgain = 15 * time.Second
 	maxHere   = maxPushes / 2
