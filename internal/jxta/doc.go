@@ -4,7 +4,7 @@
 //
 // It follows docs/reference/jxta-wire.md, corrected by docs/reference/jxta-baseline.md and
 // docs/reference/jxta-ghosts.md. Each format has an Append and a Parse function. Parse returns a value or an error and
-// never panics. Arguments, or constants beside it, limit its memory and time. The package is pure.
+// never panics. Arguments, or constants next to it, limit its memory and time. The package is pure.
 //
 // # Units
 //

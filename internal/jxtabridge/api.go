@@ -117,10 +117,10 @@ func (o Dial) Concerns() (site.ConnID, bool) { return 0, false }
 // orderOctets is about the memory that an order takes besides its body.
 const orderOctets = 64
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Welcome) Octets() int { return orderOctets }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Send) Octets() int { return orderOctets + o.Length() }
 
 // Length is the length of the body with Rest, in octets.
@@ -132,14 +132,14 @@ func (o Send) Length() int {
 	return n
 }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Close) Octets() int { return orderOctets }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Gate) Octets() int { return orderOctets }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Shout) Octets() int { return orderOctets + len(o.Body) }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Dial) Octets() int { return orderOctets }

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// arrivals hands messages of far sites to the local peers that they are for, and says how each has ended. A message for a
+// arrivals hands messages of far sites to their local receivers, and reports how each has ended. A message for a
 // peer that is away waits for it (away.go); docs/decisions/waiting.md.
 type arrivals struct {
 	*step
@@ -306,7 +306,8 @@ func (ar *arrivals) pipeLeft(p *peer, k pipeKey) {
 	ar.leave(p)
 }
 
-// back notes that a peer has a lease in a group, or has opened a pipe of it, and hands it the messages that have waited for that.
+// back notes that a peer has a lease in a group, or has opened a pipe of it, and hands it the messages that have waited for the
+// lease or the pipe.
 func (ar *arrivals) back(p *peer, k pipeKey) {
 	delete(p.gap.pipes, k)
 	if k.pipe == "" {
@@ -349,7 +350,7 @@ type gap struct {
 
 const (
 	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; a peer that is called back comes within two
-	gapTrust = 5 * time.Second // a choice: the old process waits so long, and a new process opens its pipes in that time
+	gapTrust = 5 * time.Second // a choice: the old process waits that long, and a new process opens its pipes in that time
 )
 
 // redialled notes that a peer without a connection has dialled in.

@@ -9,8 +9,8 @@ import (
 )
 
 // The gateway calls a peer that has a lease and no connection, at the address where the peer listens, as JXTA's own
-// rendezvous do. An idle JXSE 2.7 checks its relay only every 30 s, and would hear nothing for so long after a restart of
-// the gateway. A peer that cannot be called comes back by itself.
+// rendezvous do. An idle JXSE 2.7 checks its relay only every 30 s, and would get nothing for that long after a restart of the
+// gateway. A peer that cannot be called comes back by itself.
 
 // Dial asks for a connection to a peer. The answer is Opened, or none.
 type Dial struct{ Address string } // "ip:port"

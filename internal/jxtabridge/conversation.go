@@ -24,7 +24,7 @@ type layer struct {
 	counts             *Traffic
 }
 
-// Traffic counts what goes over conversations with local peers.
+// Traffic counts the traffic of conversations with local peers.
 type Traffic struct {
 	Blocks     uint64 // of local peers, carried
 	Duplicates uint64 // blocks of local peers that the gateway already had

@@ -119,7 +119,7 @@ func TestHeldForAListenerThatIsComing(t *testing.T) {
 		t.Errorf("no site left: %q", got)
 	}
 	up(3, pipe1)
-	if got := texts(); !slices.Equal(got, []string{"[3] six"}) { // "five" is in custody for it, which sends again what it lacks
+	if got := texts(); !slices.Equal(got, []string{"[3] six"}) { // "five" is in custody for site 3, and custody sends it again
 		t.Errorf("a site that came back: %q", got)
 	}
 }

@@ -325,7 +325,7 @@ func (dir *directory) gone(k advcache.Key) {
 }
 
 // announce hands a new advertisement to the local peers of its group: as the answer to peers that had asked, and
-// unasked to the others, as a rendezvous passes on what is published (ghosts 5).
+// unasked to the others, like a rendezvous that passes on published advertisements (ghosts 5).
 func (dir *directory) announce(e *advcache.Entry, except string) {
 	found := []jxta.Found{{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)}}
 	answered := map[string]bool{}
@@ -378,7 +378,7 @@ func (dir *directory) learn(n uint16, it site.Item) {
 // sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
 const sweepAdverts = 1000
 
-// sweep ends questions and advertisements that have expired, and hands out what waits for that.
+// sweep ends questions and advertisements that have expired, and hands out the next portion of pushes.
 func (dir *directory) sweep() {
 	dir.questions.expire(dir.now)
 	for _, k := range dir.cache.Expire(dir.now, sweepAdverts) {

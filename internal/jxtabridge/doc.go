@@ -82,7 +82,7 @@
 // # Where to change things
 //
 // For a new answer to a query: directory.go or router.go. For a new service of peers: Bridge.dispatch, and a method of
-// the part that it belongs to. For a new limit: Config or a constant beside its user, with a count in Stats.Refused.
+// the part that it belongs to. For a new limit: Config or a constant next to its user, with a count in Stats.Refused.
 // Formats of records (memory.go, streammemory.go, credentials.go, secure.go) and of messages between bridges
 // (streamlink.go, secure.go) stay readable, because older gateways wrote them. Tests replay runs, so the output of a
 // Step has one order: code never iterates over a map where the order would show.

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-// farSite is what is known of a sister gateway's LAN.
+// farSite is the known state of a sister gateway's LAN.
 type farSite struct {
 	peers map[string]map[string]farPeer // group, peer
 	ids   map[string]int                // groups that a peer is in, and its pipes

@@ -64,7 +64,7 @@ func (dir *directory) promote(k advcache.Key) {
 	}
 }
 
-// named says that a question is for something certain: a name, an id, or a part of one.
+// named says whether a question is for something certain: a name, an id, or a part of one.
 func named(q advcache.Question) bool { return q.Attr != "" && strings.Trim(q.Value, "*") != "" }
 
 // fits says whether an advertisement answers a question of a far site. An advertisement that is only indexed answers a question

@@ -30,7 +30,7 @@ type scoundrel struct {
 	rng    *rand.Rand
 	n      *node
 	honest []*fake
-	seen   [][]byte // what honest peers have sent
+	seen   [][]byte // bodies that honest peers have sent
 	open   []*fake  // his connections
 	did    map[string]int
 }

@@ -80,7 +80,7 @@ type peer struct {
 	address    string    // where it takes connections; "" when that is not known
 	callAt     time.Time // when it is called next, if it has no connection then
 	calls      int       // calls since its last connection
-	nudge      time.Time // when it is told again that it has no lease, though it says nothing
+	nudge      time.Time // when it is told again that it has no lease, although it sends nothing
 	at         time.Time // when the Step must look after it at the latest; zero: never
 	place      int       // in timers, from 1; 0: not there
 	gap        gap

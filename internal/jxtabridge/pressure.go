@@ -15,8 +15,8 @@ import (
 // an overrun JXTA rendezvous does, and counts them.
 const (
 	jamMost = 5 * time.Second
-	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. What
-	// lan has read already comes on top of the first.
+	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. Messages
+	// that lan has already read come on top of the first.
 	jamFrom, jamTo = 8, 16
 )
 

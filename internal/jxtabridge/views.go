@@ -111,7 +111,7 @@ func spot(of ...string) uint64 {
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// neighbours are those of sites that are told of a peer in a group from its lease on.
+// neighbours are those among sites that are told of a peer in a group from its lease on.
 func (p viewParts) neighbours(sites []uint16, peer, group string) (told []uint16) {
 	if !p.near() || len(sites) == 0 {
 		return nil

@@ -55,8 +55,8 @@ func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
-// claimed is the device that already claims this uid, if c is another device. A device that comes by a machine beside this one
-// may be the same.
+// claimed is the device that already claims this uid, if c is another device. A device that comes by another machine of this
+// site may be the same.
 func (d *devices) claimed(c *client, uid string, beside []string) *client {
 	for _, o := range d.clients {
 		if o != c && o.uid == uid && o.host != c.host && !slices.Contains(beside, o.host) && !slices.Contains(beside, c.host) {

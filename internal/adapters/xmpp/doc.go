@@ -1,13 +1,13 @@
 // Package xmpp is the protocol adapter for XMPP (RFC 6120, 6121): the gateway is a component (XEP-0114) of the LAN's own server
-// for the domains of far sites. It is pure: its LAN package (internal/edge/lan/xmpplan) hands it stanzas, and writes what it
+// for the domains of far sites. It is pure: its LAN package (internal/edge/lan/xmpplan) hands it stanzas, and carries out its
 // orders.
 //
 // XMPP's upkeep does not cross the link: streams, pings, service discovery, rosters, chat states and probes stay at their site.
 // Four things cross:
 //
-//   - Messages, one by one, typed (internal/adapters/xmpp/code). A message ends for its sender's client: an error with the
-//     reason, when it expires, is refused, or is refused by the far server; otherwise it was handed to that.
-//   - What became of a message (receipts, markers, refusals), which names it by its number.
+//   - Messages, one by one, typed (internal/adapters/xmpp/code). The sender's client gets an error with
+//     the reason if a message expires or is refused, here or by the far server; otherwise the far server has it.
+//   - Outcomes of messages (receipts, markers, refusals), which name the message by its number.
 //   - Items of nodes of publish-subscribe, as state of the home of the node.
 //   - Presence, as state of the site: one item for each user to whose presence somebody at the far site is subscribed. Requests
 //     for subscriptions cross as messages.
@@ -16,7 +16,7 @@
 // sites name. So no site can speak for the users of another.
 //
 // A far message counts as delivered when the server has answered a ping that was written behind it: XEP-0114 has no
-// acknowledgements, and a server that stops has not read what it was last sent.
+// acknowledgements, and a server that stops has not read the last stanzas that it was sent.
 //
 // Callers pass the time, which never goes back. The package belongs to one goroutine.
 //

@@ -101,7 +101,7 @@ func (n *numbers) came(t theirs) {
 	}
 }
 
-// find is the newest message of ours for which is says so; nil: there is none.
+// find is the newest message of ours for which is returns true; nil: there is none.
 func (n *numbers) find(is func(*ours) bool) *ours {
 	for i := len(n.ours) - 1; i >= 0; i-- {
 		if is(&n.ours[i]) {
@@ -111,7 +111,7 @@ func (n *numbers) find(is func(*ours) bool) *ours {
 	return nil
 }
 
-// of is the newest message of theirs for which is says so; nil: there is none.
+// of is the newest message of theirs for which is returns true; nil: there is none.
 func (n *numbers) of(is func(*theirs) bool) *theirs {
 	for i := len(n.theirs) - 1; i >= 0; i-- {
 		if is(&n.theirs[i]) {

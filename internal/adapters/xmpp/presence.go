@@ -289,7 +289,7 @@ func (p *presence) opened(now time.Time, c *component) {
 	p.asked = now.Add(probeFor)
 }
 
-// sorted are the pairs for which is says so, in an order that is always the same.
+// sorted are the pairs for which is returns true, in an order that is always the same.
 func (p *presence) sorted(is func(pair) bool) (list []pair) {
 	for k := range p.pairs {
 		if is(k) {

@@ -29,7 +29,7 @@ type Batch struct {
 	Records []Record
 }
 
-// Form is what a Record says.
+// Form is the kind of a Record.
 type Form uint8
 
 // Forms.

@@ -1,4 +1,4 @@
-// Package rule holds what the operator decides about CoT events: which events go to which site, how precisely units
+// Package rule holds the operator's decisions about CoT events: which events go to which site, how precisely units
 // are reported, and which events go first. The first rule that matches an event decides. Where none does, Default and
 // PrecedenceOf do. The package is pure.
 //
@@ -138,7 +138,7 @@ func BySite(rules []Rule) bool {
 	return false
 }
 
-// PrecedenceOf is how urgent events of a type are, where no rule says otherwise.
+// PrecedenceOf is how urgent events of a type are, if no rule sets another precedence.
 func PrecedenceOf(kind string) site.Precedence {
 	switch {
 	case cot.Below(kind, "b-a-o"), cot.Below(kind, "b-a-g"):

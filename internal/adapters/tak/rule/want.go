@@ -24,7 +24,7 @@ const (
 	mostText  = 64
 )
 
-// ErrWants says that what a site has stated cannot be read.
+// ErrWants says that the wants of a site cannot be read.
 var ErrWants = errors.New("tak: what a site wants cannot be read")
 
 // Fits says whether an event is wanted.
@@ -80,7 +80,7 @@ func AppendWants(dst []byte, wants []Want) []byte {
 	return dst
 }
 
-// ParseWants reads what AppendWants has appended.
+// ParseWants reads wants that AppendWants has appended.
 func ParseWants(b []byte) (wants []Want, err error) {
 	for len(b) > 0 {
 		var w Want

@@ -17,7 +17,7 @@ type Far struct {
 	lanes    [2]lane
 	units    map[uint32]*FarUnit
 	uids     map[string]*FarUnit
-	next     time.Time // Due, while known says so
+	next     time.Time // Due, if known
 	known    bool
 	skew     time.Duration        // the far clock is behind ours by so much
 	lacking  map[uint32]time.Time // since when
@@ -148,7 +148,7 @@ func (f *Far) longestAway() (old *FarUnit) {
 	return old
 }
 
-// News is what a batch has changed.
+// News is the changes that a batch has made.
 type News struct {
 	Made time.Time  // when the batch was made, by our clock
 	Told []*FarUnit // new reports
@@ -275,7 +275,7 @@ func (f *Far) synchronise(now, at time.Time) {
 	switch {
 	case behind < 0, behind-f.skew < 0:
 		f.skew = behind
-	case f.skew == 0 && behind > clocksApart: // no batch waits so long
+	case f.skew == 0 && behind > clocksApart: // no batch waits that long
 		f.skew = behind
 	}
 	if f.skew > 0 && f.skew < skewFrom {

@@ -12,7 +12,7 @@ import (
 // Pace is how an Outlet speaks.
 type Pace struct {
 	Gather time.Duration // how long a due unit waits for others
-	Gap    time.Duration // between two batches, where nobody says that one has arrived; otherwise 0
+	Gap    time.Duration // between two batches, where nobody confirms that one has arrived; otherwise 0
 	First  time.Duration // a new unit waits longer by this, and so does a site whose batch collides with that of another; differs by site
 	Age    time.Duration // longest time between two batches
 	Octets int           // of a batch, about; with a Gap no more, unless one report alone is longer
