@@ -61,7 +61,7 @@ func (o *outlets) throttle(p *peer) {
 	}
 }
 
-// unjam lets the senders go on when there is room again, or the peer has gone.
+// unjam lets the senders go on when there is room again, or the peer has no connection.
 func (o *outlets) unjam(p *peer) {
 	if !p.jam.slow && len(p.jam.feeders) == 0 {
 		return
