@@ -11,8 +11,8 @@ import (
 	"aldis/internal/jxta"
 )
 
-// Key names one advertisement of one origin. The same advertisement may be there once from here and once from every
-// far site; Find shows it once.
+// Key names one advertisement of one origin. The cache may have the same advertisement once from here and once from every
+// far site; Find returns it once.
 type Key struct {
 	Group string // unique value
 	Type  uint8  // jxta.TypePeer, TypeGroup, TypeAdv
@@ -30,7 +30,7 @@ type Entry struct {
 	Signed  bool // Doc carries an XMLSignature
 }
 
-// overhead is what an entry costs beside its document, in octets, about.
+// overhead is about the memory that an entry takes besides its document, in octets.
 const overhead = 512
 
 // Cache holds entries up to its bounds. The zero value is not usable; see New.
@@ -60,23 +60,23 @@ type item struct {
 
 // Stats count since the start.
 type Stats struct {
-	Evicted uint64 // put out before their time because the cache was full
+	Evicted uint64 // dropped before they expired because the cache was full
 	Refused uint64 // larger than the whole cache
 	Expired uint64
 }
 
-// New makes a cache of at most count entries and octets in all.
+// New makes a cache of at most count entries, with at most so many octets in all.
 func New(count, octets int) *Cache {
 	return &Cache{maxCount: count, maxOctets: octets, shelves: map[list]*shelf{}, bySite: map[uint16]int{}}
 }
 
-// Len is the number of entries, Octets what they occupy.
+// Len is the number of entries, Octets the octets that they occupy.
 func (c *Cache) Len() int { return c.count }
 
 // Octets is how many octets the entries occupy.
 func (c *Cache) Octets() int { return c.octets }
 
-// Stats counts what the cache has dropped or refused since the start.
+// Stats counts the entries that the cache has dropped or refused since the start.
 func (c *Cache) Stats() Stats { return c.stats }
 
 // LenOf is the number of entries of one site.
@@ -90,8 +90,8 @@ func cost(e *Entry) int {
 	return n
 }
 
-// Put stores e, in place of an older one with the same Key. changed reports new content (not merely a new expiry);
-// put reports keys that had to leave for it. An entry that is dead already removes the older one.
+// Put stores e, in place of an older entry with the same Key. changed reports new content (not merely a new expiry);
+// put reports the keys of entries that were dropped for it. An entry that has already expired removes the older one.
 func (c *Cache) Put(now time.Time, e Entry) (changed bool, put []Key) {
 	old := c.item(e.Key)
 	if !now.Before(e.Expires) {
@@ -111,7 +111,7 @@ func (c *Cache) Put(now time.Time, e Entry) (changed bool, put []Key) {
 	}
 	for c.count > c.maxCount || c.octets > c.maxOctets {
 		victim := c.queue[0]
-		if victim.Key == e.Key { // what has just come stays
+		if victim.Key == e.Key { // the new entry stays
 			victim = second(c.queue)
 		}
 		put = append(put, victim.Key)
@@ -155,8 +155,8 @@ func (c *Cache) replace(it *item, e Entry, changed bool) {
 	c.queue.Set(it, it.place)
 }
 
-// Share makes an entry that is to be kept small: group, field names and id take no octets of their own where the cache
-// has them already, or the entry itself has them twice.
+// Share makes an entry small before it is kept: group, field names and id take no octets of their own if the cache
+// has them already, or if the entry itself has them twice.
 func (c *Cache) Share(e *Entry) {
 	s := c.shelves[list{e.Group, e.Type}]
 	if s != nil {
@@ -181,7 +181,7 @@ func (c *Cache) Share(e *Entry) {
 
 const urnPrefix = "urn:jxta:"
 
-// item finds by key; nil if there is none.
+// item finds the item of a key; nil if there is none.
 func (c *Cache) item(k Key) *item {
 	s := c.shelves[list{k.Group, k.Type}]
 	if s == nil {
@@ -194,7 +194,7 @@ func (c *Cache) item(k Key) *item {
 	return it
 }
 
-// Get answers the entry of that key, nil if there is none or it is dead.
+// Get returns the entry of a key, nil if there is none or it has expired.
 func (c *Cache) Get(now time.Time, k Key) *Entry {
 	it := c.item(k)
 	if it == nil || !now.Before(it.Expires) {
@@ -225,7 +225,7 @@ func (c *Cache) Remove(k Key) bool {
 	return true
 }
 
-// RemoveSite forgets all that came from a far site.
+// RemoveSite forgets all entries of a far site.
 func (c *Cache) RemoveSite(site uint16) {
 	for _, s := range c.shelves {
 		for it := s.first; it != nil; {
@@ -238,15 +238,15 @@ func (c *Cache) RemoveSite(site uint16) {
 	}
 }
 
-// Question is what a discovery query asks.
+// Question is the content of a discovery query.
 type Question struct {
 	Group       string
 	Type        uint8
 	Attr, Value string // both empty: anything
-	Peer        string // not empty: only what this peer published
+	Peer        string // not empty: only entries that this peer published
 }
 
-// Matches reports whether an entry answers the question, its age aside.
+// Matches reports whether an entry answers the question, whatever its age.
 func (q Question) Matches(e *Entry) bool {
 	if e.Group != q.Group || e.Type != q.Type || q.Peer != "" && e.Peer != q.Peer {
 		return false
@@ -254,7 +254,7 @@ func (q Question) Matches(e *Entry) bool {
 	return q.Attr == "" || q.field(e) >= 0
 }
 
-// field is the first index field of an entry that answers the question; -1 if none does.
+// field is the number of the first index field of an entry that answers the question; -1 if none does.
 func (q Question) field(e *Entry) int {
 	for i, f := range e.Index {
 		if f.Name == q.Attr && (jxta.Match(q.Value, f.Value) || sameURN(q.Value, f.Value)) {
@@ -264,13 +264,13 @@ func (q Question) field(e *Entry) int {
 	return -1
 }
 
-// sameURN lets the upper-cased ids of 2.2 (baseline 6) find theirs.
+// sameURN lets the upper-cased ids of 2.2 (baseline 6) match their originals.
 func sameURN(a, b string) bool {
 	return len(a) == len(b) && len(a) > 9 && strings.EqualFold(a[:len(urnPrefix)], urnPrefix) && strings.EqualFold(a, b)
 }
 
-// Find answers up to limit entries that live and match, in order of arrival, each id once: a local entry wins, then the
-// one that lives longest.
+// Find returns up to limit entries that match and have not expired, in order of arrival, each id once: a local entry wins, then the
+// one that expires last.
 func (c *Cache) Find(now time.Time, q Question, limit int) []*Entry {
 	s := c.shelves[list{q.Group, q.Type}]
 	if s == nil || limit <= 0 {
@@ -304,7 +304,7 @@ func (c *Cache) Find(now time.Time, q Question, limit int) []*Entry {
 	return out
 }
 
-// best says whether it is the copy of its id to be shown, among those that live and match.
+// best says whether it is the copy of its id that Find returns, among those that match and have not expired.
 func (s *shelf) best(now time.Time, q Question, it *item) bool {
 	for o := s.ids[it.ID]; o != nil; o = o.twin {
 		if o == it || !now.Before(o.Expires) || !q.Matches(&o.Entry) {
@@ -321,7 +321,7 @@ func (s *shelf) best(now time.Time, q Question, it *item) bool {
 	return true
 }
 
-// Has reports whether some entry, alive or not, has that value in that field, whatever the case of its letters.
+// Has reports whether an entry, expired or not, has a value in a field, whatever the case of its letters.
 func (c *Cache) Has(group string, kind uint8, attr, value string) bool {
 	s := c.shelves[list{group, kind}]
 	if s == nil || s.fields[attr] == nil {
@@ -342,7 +342,7 @@ func (c *Cache) All(f func(*Entry)) {
 	}
 }
 
-// Expire removes what is dead, up to most entries, and answers their keys.
+// Expire removes up to most expired entries, and returns their keys.
 func (c *Cache) Expire(now time.Time, most int) []Key {
 	var gone []Key
 	for len(c.queue) > 0 && len(gone) < most && !now.Before(c.queue[0].Expires) {
@@ -353,7 +353,7 @@ func (c *Cache) Expire(now time.Time, most int) []Key {
 	return gone
 }
 
-// Deadline is when the next entry dies; zero when there is none.
+// Deadline is when the next entry expires; zero if there is none.
 func (c *Cache) Deadline() time.Time {
 	if len(c.queue) == 0 {
 		return time.Time{}
@@ -361,11 +361,11 @@ func (c *Cache) Deadline() time.Time {
 	return c.queue[0].Expires
 }
 
-// Before puts in front of the queue what dies first.
+// Before puts the item that expires first in front of the queue.
 func (it *item) Before(o *item) bool { return it.Expires.Before(o.Expires) }
 func (it *item) Placed(n int)        { it.place = n }
 
-// second is the one that dies next after the first; there is one whenever the bounds are passed.
+// second is the item that expires next after the first; there is one whenever the cache exceeds its bounds.
 func second(q due.Heap[*item]) *item {
 	if len(q) > 2 && q[2].Before(q[1]) {
 		return q[2]

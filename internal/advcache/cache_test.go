@@ -126,7 +126,7 @@ func TestBounds(t *testing.T) {
 	for i, life := range []time.Duration{3, 1, 2} {
 		c.Put(t0, adv(fmt.Sprint(i), "x", life*time.Hour))
 	}
-	_, put := c.Put(t0, adv("new", "x", time.Minute)) // dies first of all, and yet it stays
+	_, put := c.Put(t0, adv("new", "x", time.Minute)) // expires first of all, and yet it stays
 	if len(put) != 1 || put[0].ID != "1" || c.Len() != 3 {
 		t.Errorf("put out %v, %d left", put, c.Len())
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// shelf holds the entries of one group and type, with what finds them: by id, in order of arrival, and by the values of
+// shelf holds the entries of one group and type, with their indexes: by id, in order of arrival, and by the values of
 // their index fields, forwards for "track*" and backwards for "*track".
 type shelf struct {
 	ids         map[string]*item // the first copy of each id, the others behind it
@@ -120,7 +120,7 @@ func (r ref) value() string {
 	return r.it.Index[r.n].Value
 }
 
-// sorted is a list of refs by value, and by arrival where values are equal, in blocks so that a change moves few.
+// sorted is a list of refs by value, and by arrival if values are equal, in blocks, so that a change moves few refs.
 type sorted struct{ blocks [][]ref }
 
 const blockMax = 256 // refs
@@ -141,7 +141,7 @@ func (o order) refs(a, b ref) int {
 	return int(a.n - b.n)
 }
 
-// place is where r is or belongs.
+// place is where r stands or belongs.
 func (s *sorted) place(r ref, o order) (block, at int) {
 	block = max(0, sort.Search(len(s.blocks), func(i int) bool { return o.refs(s.blocks[i][0], r) > 0 })-1)
 	if len(s.blocks) == 0 {
@@ -180,9 +180,9 @@ func (s *sorted) remove(r ref, o order) {
 	}
 }
 
-// each calls f for the refs from the first whose value is not before from, until f answers false.
+// each calls f for the refs from the first whose value is not before from, until f returns false.
 func (s *sorted) each(from string, o order, f func(ref) bool) {
-	// The block in front of the first that begins at or behind from may end behind it.
+	// The block before the first one that begins at or after from may end after from.
 	block := max(0, sort.Search(len(s.blocks), func(i int) bool { return o(s.blocks[i][0].value(), from) >= 0 })-1)
 	for ; block < len(s.blocks); block++ {
 		b := s.blocks[block]
@@ -198,7 +198,7 @@ func (s *sorted) each(from string, o order, f func(ref) bool) {
 	}
 }
 
-// upper is an octet without the difference between a and A. The index is kept without it: 2.2 upper-cases ids and the
+// upper is an octet in upper case. The index ignores case, because 2.2 upper-cases ids and the
 // values of its own index (baseline 6).
 func upper(c byte) byte {
 	if c >= 'a' && c <= 'z' {
@@ -225,7 +225,7 @@ func compareBackward(a, b string) int {
 	return len(a) - len(b)
 }
 
-// candidates calls f for refs that may match an attribute's pattern (jxta.Match), in no order of use, until f answers
+// candidates calls f for refs that may match an attribute's pattern (jxta.Match), in no useful order, until f returns
 // false. Every match is among them.
 func (s *shelf) candidates(attr, pattern string, f func(ref) bool) {
 	x := s.fields[attr]

@@ -32,7 +32,7 @@ func names(es []*Entry) (out []string) {
 	return out
 }
 
-// The index finds what looking at every entry finds, whatever was put, replaced, removed and has expired.
+// The index finds the same as a search through every entry, whatever was put, replaced, removed and has expired.
 func TestIndexMissesNothing(t *testing.T) {
 	for seed := range uint64(6) {
 		rng := rand.New(rand.NewPCG(seed, 5))
@@ -136,7 +136,7 @@ func BenchmarkPut(b *testing.B) {
 		c.Put(t0, adv(fmt.Sprint(i), fmt.Sprintf("track %06d", i*7919%100000), time.Hour))
 	}
 	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ { // one more: one goes
+	for i := 0; b.Loop(); i++ { // one more comes: one is dropped
 		c.Put(t0, adv(fmt.Sprint("n", i), fmt.Sprintf("track %06d", i*104729%100000), time.Hour))
 	}
 }

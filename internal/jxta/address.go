@@ -64,7 +64,7 @@ func PeerAddress(unique string) string { return "jxta://" + unique }
 
 const groupService = "EndpointService:"
 
-// Mangle names a service of a group as seen from outside of it (wire 4.3).
+// Mangle names a service of a group in the form used outside of the group (wire 4.3).
 func Mangle(group, service, param string) (string, string) {
 	if param != "" {
 		service += "/" + param

@@ -84,7 +84,7 @@ func parseAccessPoints(n *Node) ([]AccessPoint, error) {
 	return out, nil
 }
 
-// Node is the route as XML, unsigned: receivers take it so (wire 9.2).
+// Node is the route as XML, unsigned: receivers accept it without a signature (wire 9.2).
 func (r Route) Node() *Node {
 	n := rootEl("jxta:RA", Leaf("DstPID", URN(r.Dest)), El("Dst", r.Access.Node()))
 	if len(r.Hops) > 0 {
@@ -228,16 +228,16 @@ func ParseRdvAdvertisement(n *Node) (RdvAdvertisement, error) {
 // Field is one index field of an advertisement.
 type Field struct{ Name, Value string }
 
-// Description says what a discovery cache has to know of an advertisement.
+// Description has the properties of an advertisement for a discovery cache.
 type Description struct {
 	Root   string // document type: "jxta:MSA"
 	Type   uint8  // TypePeer, TypeGroup, TypeAdv
-	ID     string // unique value, or "h-<hex>" of the content where the document has no id (wire 7)
+	ID     string // unique value, or "h-<hex>" of the content if the document has no id (wire 7)
 	Index  []Field
 	Signed bool // carries an XMLSignature: octets count (wire 9.2)
 }
 
-// documents are the known ones, by root element: where the ID is and which elements are indexed (wire 9.1).
+// documents are the known documents, by root element: where the ID is and which elements are indexed (wire 9.1).
 var documents = map[string]struct {
 	kind  uint8
 	id    string
@@ -258,8 +258,8 @@ const (
 	maxIndexValue  = 512 // octets
 )
 
-// Describe finds identity and index fields of any advertisement. Of unknown documents every short leaf below the
-// root is indexed, which covers whatever fields their own class would name.
+// Describe finds identity and index fields of any advertisement. In unknown documents every short leaf below the
+// root is indexed, which covers all fields that their own class would name.
 func Describe(n *Node) Description {
 	d := Description{Root: n.Name, Type: TypeAdv}
 	k, known := documents[n.Name]

@@ -6,7 +6,7 @@ import "aldis/internal/site"
 // encoding was never seen, and is kept; Signature is there if flag 4 was set. Data aliases the parsed packet.
 type Element = site.Part
 
-// Message is a binary message without addresses taken out; elements in order, duplicates kept.
+// Message is a binary message, with its address elements; elements are in order, duplicates are kept.
 type Message struct {
 	Version  uint8 // wire version octet, 0 or 1
 	Elements []Element

@@ -29,8 +29,8 @@ func capturedMessage(t testing.TB, name string) Message {
 	return m
 }
 
-// Every captured message is written again octet for octet: a signed receiver checks what it serialises itself
-// (baseline 3). Signed ones verify, and one changed octet anywhere is noticed.
+// Every captured message is written again octet for octet: a signed receiver checks its own serialisation
+// (baseline 3). Signed messages verify, and one changed octet anywhere is noticed.
 func TestCapturedMessages(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.msg")
 	if err != nil || len(files) != 18 {

@@ -266,7 +266,7 @@ func TestParseMessage(t *testing.T) {
 	if _, _, err := ParseMessage(make([]byte, 100), Limits{10, 10, 50}); !errors.Is(err, ErrTooLong) {
 		t.Errorf("beyond Total: %v", err)
 	}
-	chain := Message{Elements: []Element{{Name: "a"}}} // signature elements of signature elements count as well
+	chain := Message{Elements: []Element{{Name: "a"}}} // signature elements of signature elements count, too
 	for e, i := &chain.Elements[0], 0; i < 20; i++ {
 		e.Signature = &Element{Name: "s"}
 		e = e.Signature

@@ -1,13 +1,13 @@
 package jxta
 
-// MaxDatagram is the largest multicast datagram in octets that JXTA peers read (wire 2.7); the rest of a longer one is
-// lost to them.
+// MaxDatagram is the largest multicast datagram in octets that JXTA peers read (wire 2.7); they lose the rest of a longer
+// one.
 const MaxDatagram = 16384
 
 const datagramMagic = "JXTA"
 
 // AppendDatagram appends a multicast datagram (wire 2.7): body is a message of messageLength octets and perhaps its
-// trailer, which content-length leaves out as JXSE 2.7 does, so that a 2.2 peer stops before it.
+// trailer. As in JXSE 2.7, content-length does not include the trailer, so that a 2.2 peer stops before it.
 func AppendDatagram(b []byte, body []byte, messageLength int) ([]byte, error) {
 	start := len(b)
 	b = append(b, datagramMagic...)
@@ -19,7 +19,7 @@ func AppendDatagram(b []byte, body []byte, messageLength int) ([]byte, error) {
 	return b, nil
 }
 
-// ParseDatagram answers the body of a multicast datagram: a message and, from signed 2.7 peers, its trailer. It aliases b.
+// ParseDatagram returns the body of a multicast datagram: a message and, from signed 2.7 peers, its trailer. It aliases b.
 func ParseDatagram(b []byte) ([]byte, error) {
 	switch {
 	case len(b) > MaxDatagram:

@@ -1,15 +1,15 @@
-// Package jxta encodes and decodes what JXTA peers say on a LAN: ids, endpoint addresses, the welcome line, package
+// Package jxta encodes and decodes the formats of JXTA peers on a LAN: ids, endpoint addresses, the welcome line, package
 // framing, binary messages of wire versions 0 and 1 with the CBJX trailer of JXSE 2.7, and the XML documents inside
 // them. Package internal/jxtabridge holds the conversation, internal/edge/lan the sockets.
 //
 // It follows docs/reference/jxta-wire.md, corrected by docs/reference/jxta-baseline.md and
 // docs/reference/jxta-ghosts.md. Each format has an Append and a Parse function. Parse returns a value or an error and
-// never panics. Arguments, or constants beside it, limit its memory and time. The package is pure.
+// never panics. Arguments, or constants next to it, limit its memory and time. The package is pure.
 //
 // # Units
 //
 // Sizes are octets. Lifetimes in documents are milliseconds on the wire and time.Duration in Go. Ids in structs are
-// unique values in normal form ("uuid-...03"): what follows "urn:jxta:" (see Normalize).
+// unique values in normal form ("uuid-...03"): the text after "urn:jxta:" (see Normalize).
 //
 // # Files
 //

@@ -11,7 +11,7 @@ const MessageType = "application/x-jxta-msg"
 // MaxPackageHeader bounds a header block in octets. JXSE emits at most 1,024 (wire 2.2).
 const MaxPackageHeader = 2048
 
-// PackageHeader is what a header block says.
+// PackageHeader is the content of a header block.
 type PackageHeader struct {
 	Length uint64 // content-length: octets of the body, trailer included
 	Type   string // content-type
@@ -25,7 +25,7 @@ func AppendPackageHeader(b []byte, bodyLength int) []byte {
 	return append(b, 0)
 }
 
-// ParsePackageHeader reads the header block at the start of b and answers its length in octets. ErrShort means that
+// ParsePackageHeader reads the header block at the start of b and returns its length in octets. ErrShort means that
 // more octets are needed; unknown headers are ignored.
 func ParsePackageHeader(b []byte) (PackageHeader, int, error) {
 	var h PackageHeader

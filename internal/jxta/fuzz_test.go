@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// seedMessages adds what real peers said.
+// seedMessages adds messages of real peers.
 func seedMessages(f *testing.F, add func(m Message, body []byte)) {
 	files, err := filepath.Glob("testdata/*.msg")
 	if err != nil {
@@ -47,7 +47,7 @@ func FuzzParseMessage(f *testing.F) {
 	})
 }
 
-// A document that the short way takes, encoding/xml takes too, and makes the same of it.
+// encoding/xml takes every document that parsePlain takes, and makes the same tree of it.
 func FuzzParsePlain(f *testing.F) {
 	seedMessages(f, func(m Message, body []byte) {
 		for _, e := range m.Elements {
@@ -170,7 +170,7 @@ func FuzzNormalize(f *testing.F) {
 	})
 }
 
-// Documents of every kind through every reader: a document that one takes, it writes and takes again.
+// Documents of every kind through every reader: a document that one takes can be written and taken again.
 func FuzzDocuments(f *testing.F) {
 	seedMessages(f, func(m Message, _ []byte) {
 		for _, e := range m.Elements {

@@ -51,7 +51,7 @@ const (
 // URN writes a unique value as an ID: "urn:jxta:uuid-...".
 func URN(unique string) string { return urnPrefix + unique }
 
-// ParseURN answers the unique value in normal form of "urn:jxta:<unique>". White space around it is ignored: 2.2
+// ParseURN returns the unique value in normal form of "urn:jxta:<unique>". White space around it is ignored: 2.2
 // writes line breaks inside elements (baseline 6).
 func ParseURN(s string) (string, error) {
 	s = strings.TrimSpace(s)
@@ -131,7 +131,7 @@ func IDKind(unique string) byte {
 	return p.Kind
 }
 
-// IDParts is a uuid or cbid id of the usual two-UUID form in binary: 1+1+16+16 octets say all of it.
+// IDParts is a uuid or cbid id of the usual two-UUID form in binary: it fits into 1+1+16+16 octets.
 type IDParts struct {
 	CBID  bool // format cbid, else uuid
 	Kind  byte
@@ -176,7 +176,7 @@ func (p IDParts) Unique() string {
 	return n
 }
 
-// NewID draws a random uuid id of that kind in that group. It never ends in a zero octet, which peers of 2.2 would
+// NewID draws a random uuid id of a kind in a group. It never ends in a zero octet, which peers of 2.2 would
 // cut off (ghosts 2).
 func NewID(kind byte, group [16]byte, rand io.Reader) (string, error) {
 	p := IDParts{Kind: kind, Group: group}

@@ -17,7 +17,7 @@ type Limits struct {
 var DefaultLimits = Limits{Elements: 1024, Name: 1024, Total: 16 << 20}
 
 const (
-	maxNamespaces = 253 // beside "" and "jxta" (wire 2.3)
+	maxNamespaces = 253 // besides "" and "jxta" (wire 2.3)
 	maxString     = math.MaxInt16
 
 	flagType      = 0x01 // wire version 0
@@ -32,7 +32,7 @@ const (
 	nameLiteral = 0xFFFF
 )
 
-// Find answers the first element of that namespace and name, nil if there is none.
+// Find returns the first element of a namespace and name, nil if there is none.
 func (m *Message) Find(namespace, name string) *Element {
 	for i := range m.Elements {
 		if e := &m.Elements[i]; e.Name == name && e.Namespace == namespace {
@@ -42,12 +42,12 @@ func (m *Message) Find(namespace, name string) *Element {
 	return nil
 }
 
-// AppendMessage appends m in the wire version it names. Namespaces enter the table in order of first use.
+// AppendMessage appends m in the wire version that it names. Namespaces enter the table in order of first use.
 func AppendMessage(b []byte, m Message) ([]byte, error) {
 	return appendMessage(b, m, nil)
 }
 
-// MessageParts is what AppendMessage writes, in parts that follow each other: the octets of large elements are not copied,
+// MessageParts is the output of AppendMessage in parts that follow each other: the octets of large elements are not copied,
 // and must not change while the parts are used.
 func MessageParts(m Message) ([][]byte, error) {
 	room := 64
@@ -71,13 +71,13 @@ func MessageParts(m Message) ([][]byte, error) {
 	return append(parts, b[from:]), nil
 }
 
-// cuts are the places where data belongs that was not copied.
+// cuts are the places of data that was not copied.
 type cuts []struct {
 	at   int
 	data []byte
 }
 
-const longData = 16 << 10 // octets of an element that are worth a part of their own
+const longData = 16 << 10 // octets from which the data of an element is a part of its own
 
 // data appends the octets of an element, or notes where they belong.
 func (c *cuts) data(b, data []byte) []byte {
@@ -107,10 +107,10 @@ func appendMessage(b []byte, m Message, out *cuts) ([]byte, error) {
 // nameTable collects names in order of first use; "" and "jxta" have fixed places.
 type nameTable struct {
 	list []string
-	more map[string]int // of list, when it is long
+	more map[string]int // numbers in list, if it is long
 }
 
-const fewNames = 8 // are looked through
+const fewNames = 8 // so many are searched without a map
 
 func (t *nameTable) id(s string) (id int, known bool) {
 	switch {
@@ -264,8 +264,8 @@ func appendString(b []byte, s string) ([]byte, error) {
 	return append(binary.BigEndian.AppendUint16(b, uint16(len(s))), s...), nil
 }
 
-// ParseMessage reads a binary message of wire version 0 or 1 and answers what follows its last element (the CBJX
-// trailer of a signed peer, else nothing). Element data aliases b.
+// ParseMessage reads a binary message of wire version 0 or 1 and returns the octets after its last element (the CBJX
+// trailer of a signed peer, or none). Element data aliases b.
 func ParseMessage(b []byte, lim Limits) (Message, []byte, error) {
 	if len(b) > lim.Total {
 		return Message{}, nil, fail("message", "body", ErrTooLong)
@@ -427,7 +427,7 @@ func (r *messageReader) element1(e *Element) (signed bool) {
 	}
 	flags := p[0]
 	if flags&^(flag1Lengths64|flag1Literal|flag1Type|flag1Signature) != 0 {
-		r.err = fail("message", "flags", ErrMismatch) // encodings (0x10, 0x20): JXTA-C refuses them too
+		r.err = fail("message", "flags", ErrMismatch) // encodings (0x10, 0x20): JXTA-C refuses them, too
 		return false
 	}
 	e.Namespace = r.name("nsId")

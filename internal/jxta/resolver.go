@@ -17,7 +17,7 @@ const (
 	HandlerRouter    = "EndpointRouter"
 )
 
-const maxGunzip = 1 << 20 // octets of one unpacked element, as XMLLimits.Octets has it
+const maxGunzip = 1 << 20 // octets of one unpacked element, as in XMLLimits.Octets
 
 // Gunzip unpacks an element of type application/gzip; plain XML passes through (wire 6).
 func Gunzip(b []byte) ([]byte, error) {
@@ -201,10 +201,10 @@ type Found struct {
 	Doc  string
 }
 
-// MaxLife bounds a lifetime; JXTA's own default for local advertisements (wire 7).
+// MaxLife bounds a lifetime. It is JXTA's own default for local advertisements (wire 7).
 const MaxLife = 365 * 24 * time.Hour
 
-// defaultLife is JXTA's for advertisements that others publish, when no Expiration is given.
+// defaultLife is JXTA's lifetime for advertisements of others without an Expiration.
 const defaultLife = 2 * time.Hour
 
 // maxFound bounds the advertisements of one response; JXTA caps its own at 50.

@@ -99,7 +99,7 @@ func (q RouteQuery) Append(b []byte) []byte {
 	return AppendDocument(b, n)
 }
 
-// RouteResponse is a jxta:ERR: Dest is the route asked for, Src the answering peer's own.
+// RouteResponse is a jxta:ERR: Dest is the wanted route, Src the route of the answering peer.
 type RouteResponse struct{ Dest, Src Route }
 
 // Append appends the document.

@@ -21,7 +21,7 @@ type Trailer struct {
 }
 
 const (
-	maxCert       = 16 << 10 // octets; JXSE's have 514 to 522
+	maxCert       = 16 << 10 // octets; those of JXSE have 514 to 522
 	maxModulusLen = 4096     // bits; bounds the time of one verification
 )
 
@@ -35,7 +35,7 @@ func AppendTrailer(b []byte, t Trailer) []byte {
 	return append(b, t.Sig...)
 }
 
-// ParseTrailer reads what ParseMessage left over; nothing may follow it.
+// ParseTrailer reads the octets that ParseMessage left over; nothing may follow the trailer.
 func ParseTrailer(b []byte) (Trailer, error) {
 	cert, b, err := block(b, "certLen", maxCert)
 	if err != nil {
@@ -70,8 +70,8 @@ func block(b []byte, field string, limit uint32) (head, tail []byte, err error) 
 	return b[:n:n], b[n:], nil
 }
 
-// SignMessage appends to message, a whole serialised message, its trailer. The claimed source is not bound to the
-// key (wire 0.2), so a gateway signs for ghosts with its own.
+// SignMessage appends its trailer to message, a whole serialised message. The claimed source is not bound to the
+// key (wire 0.2), so a gateway signs for ghosts with its own key.
 func SignMessage(message []byte, key *rsa.PrivateKey, cert []byte, source string) ([]byte, error) {
 	h := sha256.New()
 	h.Write(message)
@@ -91,14 +91,14 @@ func (t Trailer) Verify(message []byte) error {
 	return err
 }
 
-// Verifier remembers the key of the last certificate: a peer signs everything with the same.
+// Verifier remembers the key of the last certificate: a peer signs everything with the same key.
 type Verifier struct {
 	cert  []byte
 	key   *rsa.PublicKey
 	maker string
 }
 
-// Verify is Trailer.Verify. It answers the peer id that the certificate makes (CertPeer).
+// Verify is Trailer.Verify. It returns the peer id that the certificate makes (CertPeer).
 func (v *Verifier) Verify(t Trailer, message []byte) (maker string, err error) {
 	if v.key == nil || !bytes.Equal(t.Cert, v.cert) {
 		key, err := trailerKey(t.Cert)
@@ -137,7 +137,7 @@ func trailerKey(cert []byte) (*rsa.PublicKey, error) {
 	return key, nil
 }
 
-// TrailerRoom is about what the trailer of a gateway or peer takes, in octets.
+// TrailerRoom is about the size of a trailer of a gateway or peer, in octets.
 const TrailerRoom = 1024
 
 // CertPeer is the peer id that belongs to a certificate: the first 16 octets of SHA-1 over its public key, in the
@@ -151,8 +151,8 @@ func CertPeer(cert []byte) (string, error) {
 	return IDParts{CBID: true, Kind: KindPeer, Group: WorldUUID, UUID: [16]byte(sum[:16])}.Unique(), nil
 }
 
-// certKey answers the DER SubjectPublicKeyInfo. Package x509 refuses certificates that old Java made (negative serial
-// numbers, odd names), and nothing but the key is of interest here.
+// certKey returns the DER SubjectPublicKeyInfo. Package x509 refuses certificates that old Java made (negative serial
+// numbers, odd names), and only the key matters here.
 func certKey(cert []byte) ([]byte, error) {
 	var c struct {
 		TBS struct {

@@ -36,8 +36,8 @@ func AppendWelcome(b []byte, w Welcome) ([]byte, error) {
 	return b, nil
 }
 
-// ParseWelcome reads a line, with or without its line end. Versions other than 1.1 and 3.0 are refused: nobody has
-// been seen to speak them.
+// ParseWelcome reads a line, with or without its line end. Versions other than 1.1 and 3.0 are refused: no peer has
+// been seen to use them.
 func ParseWelcome(line []byte) (Welcome, error) {
 	if len(line) > MaxWelcome {
 		return Welcome{}, fail("welcome", "line", ErrTooLong)

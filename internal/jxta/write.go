@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// The documents that stand in every message are written without a tree of Nodes. These functions write the same octets
-// as AppendDocument makes of the tree.
+// The documents in every message are written without a tree of Nodes. These functions write the same octets
+// that AppendDocument makes of the tree.
 
-// docRoom is about what a document takes beside the texts in it, in octets.
+// docRoom is about the octets that a document takes besides the texts in it.
 const docRoom = 320
 
-// beginDocument appends everything up to the children of the root; size is what the texts take, in octets.
+// beginDocument appends everything up to the children of the root; size is the size of the texts, in octets.
 func beginDocument(b []byte, root string, size int) []byte {
 	b = slices.Grow(b, docRoom+size)
 	b = append(b, prologHead...)
@@ -29,7 +29,7 @@ func endElement(b []byte, name string) []byte {
 	return append(b, '>')
 }
 
-// appendLeaf appends an element with nothing but a text, which is prefix and value one after the other.
+// appendLeaf appends an element whose only content is a text: prefix, then value.
 func appendLeaf(b []byte, name, prefix, value string) []byte {
 	if prefix == "" {
 		value = strings.TrimSpace(value)

@@ -38,7 +38,7 @@ func TestWrittenAsTrees(t *testing.T) {
 	}
 }
 
-// Names beyond those that are looked through come back too.
+// Names beyond fewNames come back, too.
 func TestManyNamespaces(t *testing.T) {
 	for _, version := range []uint8{0, 1} {
 		m := Message{Version: version}
@@ -55,7 +55,7 @@ func TestManyNamespaces(t *testing.T) {
 	}
 }
 
-// Parts of a message are what AppendMessage writes, and long elements are not copied.
+// Parts of a message together are the output of AppendMessage, and long elements are not copied.
 func TestMessageParts(t *testing.T) {
 	long := bytes.Repeat([]byte("x"), longData)
 	for version := range uint8(2) {

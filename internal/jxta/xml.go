@@ -24,7 +24,7 @@ type XMLLimits struct {
 	Octets int // of the document
 	Depth  int // of nesting
 	Nodes  int // elements, attributes and runs of text
-	// Slow bounds documents outside the form that peers write, in octets: they take ten times as long. 0: as Octets.
+	// Slow bounds documents that are not in the form that peers write, in octets: they take ten times as long. 0: as Octets.
 	Slow int
 }
 
@@ -32,8 +32,8 @@ type XMLLimits struct {
 // be as large as an answer of many advertisements.
 var DefaultXML = XMLLimits{Octets: 1 << 20, Depth: 48, Nodes: 20000, Slow: 64 << 10}
 
-// ParseXML reads a document strictly. Of directives only a bare "DOCTYPE name" before the root is taken, as every
-// JXTA document has it; no entity can be declared, so none but the predefined and numeric ones exist. Comments and
+// ParseXML reads a document strictly. The only directive that it takes is a bare "DOCTYPE name" before the root, which every
+// JXTA document has. No entity can be declared, so only the predefined and numeric ones exist. Comments and
 // processing instructions are dropped.
 func ParseXML(b []byte, lim XMLLimits) (*Node, error) {
 	slow := lim.Slow
@@ -43,8 +43,8 @@ func ParseXML(b []byte, lim XMLLimits) (*Node, error) {
 	return ParseWithin(b, lim, &slow)
 }
 
-// ParseWithin is ParseXML for one of several documents of a message. slow is how many octets those outside the form that
-// peers write may still take together, in place of XMLLimits.Slow; what this one takes is taken off.
+// ParseWithin is ParseXML for one of several documents of a message. slow is how many octets all documents that are not in the form that
+// peers write may still take together, in place of XMLLimits.Slow; it is reduced by the octets of this one.
 func ParseWithin(b []byte, lim XMLLimits, slow *int) (*Node, error) {
 	if len(b) > lim.Octets {
 		return nil, fail("XML", "document", ErrTooLong)
@@ -143,7 +143,7 @@ func Leaf(name, text string) *Node {
 	return &Node{Name: name, Kids: []*Node{{Text: text}}}
 }
 
-// Kid is the first child element of that name, nil if there is none. A nil Node has no children.
+// Kid is the first child element of a name, nil if there is none. A nil Node has no children.
 func (n *Node) Kid(name string) *Node {
 	if n == nil {
 		return nil
@@ -156,7 +156,7 @@ func (n *Node) Kid(name string) *Node {
 	return nil
 }
 
-// All are the child elements of that name.
+// All are the child elements of a name.
 func (n *Node) All(name string) []*Node {
 	if n == nil {
 		return nil
@@ -187,7 +187,7 @@ func (n *Node) Value() string {
 	return strings.TrimSpace(s.String())
 }
 
-// KidValue is the text of the first child of that name.
+// KidValue is the text of the first child of a name.
 func (n *Node) KidValue(name string) string { return n.Kid(name).Value() }
 
 // AttrValue is an attribute's value, "" if absent.
@@ -203,7 +203,7 @@ func (n *Node) AttrValue(name string) string {
 	return ""
 }
 
-// Walk calls f for n and every element below, until f answers false.
+// Walk calls f for n and every element below, until f returns false.
 func (n *Node) Walk(f func(*Node) bool) bool {
 	if n == nil {
 		return true
@@ -219,7 +219,7 @@ func (n *Node) Walk(f func(*Node) bool) bool {
 	return true
 }
 
-// Clone copies n and all below.
+// Clone copies n and all nodes below.
 func (n *Node) Clone() *Node {
 	if n == nil {
 		return nil
@@ -245,8 +245,8 @@ func AppendDocument(b []byte, n *Node) []byte {
 	return append(AppendXML(b, n), '\n')
 }
 
-// AppendXML appends n without header: no white space between elements, text trimmed where nothing else stands
-// beside it. Mixed content keeps its text.
+// AppendXML appends n without header: no white space between elements, and text trimmed if nothing else stands
+// next to it. Mixed content keeps its text.
 func AppendXML(b []byte, n *Node) []byte {
 	if n.Name == "" {
 		return appendText(b, n.Text, false)
@@ -285,7 +285,7 @@ func AppendXML(b []byte, n *Node) []byte {
 	return append(b, '>')
 }
 
-// appendText escapes as JXSE does: "<" and "&" only (wire 6), and in attributes the quote. A carriage return would
+// appendText escapes like JXSE: only "<" and "&" (wire 6), and in attributes the quote. A carriage return would
 // not survive a parser, so it goes out as a number.
 func appendText(b []byte, s string, attr bool) []byte {
 	for i := 0; i < len(s); {
@@ -317,5 +317,5 @@ func appendText(b []byte, s string, attr bool) []byte {
 	return b
 }
 
-// special are the octets that appendText looks at more closely.
+// special are the octets that appendText may have to escape.
 var special = [256]bool{'<': true, '&': true, '"': true, '>': true, '\r': true}

@@ -7,8 +7,8 @@ import (
 )
 
 // parsePlain reads the documents that peers write: elements, attributes in double quotes, text with the five
-// predefined entities, one bare DOCTYPE, a usual XML declaration. It answers false for everything else, well-formed or
-// not, which is then left to encoding/xml: so it accepts nothing that package would not, and makes the same of it.
+// predefined entities, one bare DOCTYPE, a usual XML declaration. It returns false for everything else, well-formed or
+// not, which is then left to encoding/xml. So it accepts nothing that encoding/xml would refuse, and makes the same tree.
 // Every message has three to five such documents, and encoding/xml takes ten times as long for them.
 func parsePlain(b []byte, lim XMLLimits) (*Node, bool) {
 	if !plainOctets(b) {
@@ -43,12 +43,12 @@ const (
 	doctype    = "<!DOCTYPE "
 )
 
-// plainOctets says that b is UTF-8 of characters that XML takes literally and that no parser changes.
+// plainOctets says whether b is UTF-8 of characters that XML takes literally and that no parser changes.
 func plainOctets(b []byte) bool {
 	ascii := true
 	for _, c := range b {
 		if c < ' ' && c != '\n' && c != '\t' {
-			return false // carriage returns too: a parser makes line feeds of them
+			return false // carriage returns, too: a parser turns them into line feeds
 		}
 		ascii = ascii && c < utf8.RuneSelf
 	}
@@ -67,7 +67,7 @@ type plain struct {
 	kids []*Node // of all open elements, the innermost last
 }
 
-// node hands out one; they are made by the dozen because most documents have some, and live and die together.
+// node returns a new Node. Nodes are made by the dozen, because most documents have many, which are freed together.
 func (p *plain) node() *Node {
 	if len(p.slab) == 0 {
 		p.slab = make([]Node, 24)
@@ -105,7 +105,7 @@ func (p *plain) space() {
 	}
 }
 
-// nameOctet is 1 for an octet that may begin a name, 2 for one that may only go on with it.
+// nameOctet is 1 for an octet that may begin a name, 2 for one that may only continue it.
 var nameOctet = func() (t [256]uint8) {
 	for c := range t {
 		switch {
@@ -118,7 +118,7 @@ var nameOctet = func() (t [256]uint8) {
 	return t
 }()
 
-// raw takes a name in ASCII with at most one colon, inside; nil if there is none.
+// raw takes a name in ASCII with at most one colon inside it; nil if there is none.
 func (p *plain) raw() []byte {
 	start, colon := p.at, 0
 	for p.at < len(p.b) && nameOctet[p.b[p.at]] != 0 {
@@ -145,7 +145,7 @@ func (p *plain) name() string {
 	return string(name)
 }
 
-// tree reads the root with all below it; nil when it is not plain.
+// tree reads the root with all nodes below it; nil if the document is not plain.
 func (p *plain) tree() *Node {
 	type level struct {
 		n     *Node
@@ -212,7 +212,7 @@ func (p *plain) tree() *Node {
 	}
 }
 
-// attributes reads those of n, up to the end of its tag.
+// attributes reads the attributes of n, up to the end of its tag.
 func (p *plain) attributes(n *Node) bool {
 	for {
 		before := p.at
@@ -236,7 +236,7 @@ func (p *plain) attributes(n *Node) bool {
 	}
 }
 
-// text takes what stands before end and undoes the predefined entities.
+// text takes the text before end and replaces the predefined entities.
 func (p *plain) text(end byte) (string, bool) {
 	rest := p.b[p.at:]
 	size := bytes.IndexByte(rest, end)
@@ -285,7 +285,7 @@ func (p *plain) text(end byte) (string, bool) {
 	return s.String(), true
 }
 
-// wellKnown are names, types and texts that nearly every message has; they are not made anew each time.
+// wellKnown are names, types and texts in nearly every message; no new strings are made for them.
 var wellKnown = func() map[string]string {
 	m := map[string]string{}
 	for _, s := range strings.Fields(`jxta:ERM Src Dest Last Fwd Rvs jxta:RA jxta:APA DstPID Dst Hops PID EA

@@ -5,35 +5,35 @@ import (
 	"aldis/internal/site"
 )
 
-// What the LAN room tells the bridge: events of package lan.
+// Events of package lan, the LAN room, for the bridge.
 type (
 	// Opened: a peer dialled in. Remote is "ip:port". The bridge answers with its own welcome at once, but not over
-	// HTTP, which has none: there the connection is a poll.
+	// HTTP, which has no welcome: there the connection is a poll.
 	Opened struct {
 		Conn   site.ConnID
 		Remote string
 		HTTP   bool
 	}
-	// Welcomed: the peer's welcome line, parsed; over HTTP made of what the poll names: the peer, and in Dest the
+	// Welcomed: the peer's welcome line, parsed; over HTTP made from the names in the poll: the peer, and in Dest the
 	// address dialled.
 	Welcomed struct {
 		Conn    site.ConnID
 		Welcome jxta.Welcome
 	}
 	// Received: the body of one package: a bare binary message and, from signed 2.7 peers, its trailer.
-	// Body is the bridge's from then on.
+	// From then on Body belongs to the bridge.
 	Received struct {
 		Conn site.ConnID
 		Body []byte
 	}
-	// Heard: the body of one multicast datagram, as of Received. Remote is "ip:port" and proves nothing. The bridge
+	// Heard: the body of one multicast datagram, as in Received. Remote is "ip:port" and proves nothing. The bridge
 	// keeps no reference to Body.
 	Heard struct {
 		Remote string
 		Body   []byte
 	}
-	// Quiet: nothing more can be written to this connection, what was not written is lost; the peer may still be heard
-	// through it. That is a peer over HTTP between two polls, whose messages come by themselves (wire 3.1). It stays
+	// Quiet: nothing more can be written to this connection, and unwritten bodies are lost; the peer may still be heard
+	// through it. This is a peer over HTTP between two polls, whose messages come in requests of their own (wire 3.1). It stays
 	// so until Closed, soon after the next poll has opened.
 	Quiet struct{ Conn site.ConnID }
 	// Closed: the connection is gone, whoever closed it. Nothing more comes from it.
@@ -78,11 +78,11 @@ const (
 type Send struct {
 	Conn site.ConnID
 	Body []byte
-	Rest [][]byte // follow Body where Config.SignLater is set and nothing is signed; they do not change
-	// Sign is the source to sign for (jxta.SignMessage) before Body goes out; empty: it goes as it is.
+	Rest [][]byte // parts that follow Body if Config.SignLater is set and nothing is signed; they do not change
+	// Sign is the source for which Body is signed (jxta.SignMessage) before it goes out; empty: it is not signed.
 	Sign  string
 	Token uint64
-	// Confirms: the peer may forget what this acknowledges, so it must not go before the records of earlier Steps are
+	// Confirms: the peer may forget the block that this acknowledges, so it must not go before the records of earlier Steps are
 	// durable: the block may have come twice, the first time over another connection.
 	Confirms bool
 }
@@ -93,10 +93,10 @@ type Welcome struct {
 	Line jxta.Welcome
 }
 
-// Close ends a connection, after what was sent to it.
+// Close ends a connection, after everything that was sent to it is written.
 type Close struct{ Conn site.ConnID }
 
-// Concerns is as site.Order says: an order that concerns no connection in particular may overtake others.
+// Concerns follows site.Order: an order that concerns no connection in particular may overtake others.
 func (o Welcome) Concerns() (site.ConnID, bool) { return o.Conn, false }
 
 // Concerns is the connection that the order is about, and whether it confirms something.
@@ -114,16 +114,16 @@ func (o Shout) Concerns() (site.ConnID, bool) { return 0, false }
 // Concerns is the connection that the order is about, and whether it confirms something.
 func (o Dial) Concerns() (site.ConnID, bool) { return 0, false }
 
-// orderOctets is about what an order takes beside its body.
+// orderOctets is about the memory that an order takes besides its body.
 const orderOctets = 64
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Welcome) Octets() int { return orderOctets }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Send) Octets() int { return orderOctets + o.Length() }
 
-// Length is that of the body with Rest, in octets.
+// Length is the length of the body with Rest, in octets.
 func (o Send) Length() int {
 	n := len(o.Body)
 	for _, b := range o.Rest {
@@ -132,14 +132,14 @@ func (o Send) Length() int {
 	return n
 }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Close) Octets() int { return orderOctets }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Gate) Octets() int { return orderOctets }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Shout) Octets() int { return orderOctets + len(o.Body) }
 
-// Octets is about what the order takes in memory while it waits.
+// Octets is about the memory that the order takes while it waits.
 func (o Dial) Octets() int { return orderOctets }

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// arrivals hands messages of far sites to the local peers that they are for, and says how each has ended. A message for a
+// arrivals hands messages of far sites to their local receivers, and reports how each has ended. A message for a
 // peer that is away waits for it (away.go); docs/decisions/waiting.md.
 type arrivals struct {
 	*step
@@ -19,10 +19,10 @@ type arrivals struct {
 	propagation *propagation
 	away        away
 	count       uint64               // of messages, in the order of their arrival
-	ends        due.Heap[*delivery]  // what has not ended, by when it does
-	left        map[uint64][]string  // the peers that a message of before a restart is still for, until the core hands it in again
-	recalled    time.Time            // when what is in left and was not handed in is forgotten
-	tallies     map[string]*endTally // of what the log is to say, by local peer
+	ends        due.Heap[*delivery]  // deliveries that have not ended, by their ends
+	left        map[uint64][]string  // by token: peers that a message from before a restart is still for, until the core hands it in again
+	recalled    time.Time            // when messages in left that were not handed in are forgotten
+	tallies     map[string]*endTally // counts for the log, by local peer
 }
 
 // delivery is a FarMessage on its way to one or more local peers.
@@ -31,23 +31,23 @@ type delivery struct {
 	message site.Message
 	octets  int
 	order   uint64            // of arrival
-	life    time.Time         // until when it is worth having
-	ends    time.Time         // for peers that it has not reached by then: its life, or earlier
+	life    time.Time         // until when it is useful
+	ends    time.Time         // when it ends for the peers that it has not reached: its life, or earlier
 	waiting int               // number of peers that it has not reached
 	queues  []*peer           // peers into whose queues it was put
 	parked  []*parked         // for peers that are away
-	noted   bool              // the memory names the peers that it is still for
+	noted   bool              // the memory names the peers that do not have it yet
 	lost    *site.Undelivered // the first peer that will not get it; nil: none yet
-	all     []jxta.Element    // of a propagated message, as every peer gets it, while it is handed out
+	all     []jxta.Element    // elements of a propagated message for every peer, while it is handed out
 
-	place, rank int // in the heaps of what ends and of what is given up, from 1; 0: not there
+	place, rank int // positions in the heaps of ends and of what to give up first, from 1; 0: not in it
 }
 
 // Before and Placed are for the heap of deliveries by their ends.
 func (d *delivery) Before(o *delivery) bool { return d.ends.Before(o.ends) }
 func (d *delivery) Placed(place int)        { d.place = place }
 
-// less orders what is given up: the least urgent first, of these the oldest.
+// less orders deliveries by which is given up first: the least urgent, and of these the oldest.
 func (d *delivery) less(o *delivery) bool {
 	if a, b := d.message.Precedence.Rank(), o.message.Precedence.Rank(); a != b {
 		return a < b
@@ -55,11 +55,11 @@ func (d *delivery) less(o *delivery) bool {
 	return d.order < o.order
 }
 
-// hear re-creates a far peer's message for the local peers that it is for.
+// hear re-creates a far peer's message for its local receivers.
 func (ar *arrivals) hear(ev site.FarMessage) {
 	ar.count++
 	d := &delivery{token: ev.Token, message: ev.Message, octets: sizeOf(ev.Message.Parts), order: ar.count,
-		life: ev.Until, waiting: 1} // so that it does not end before all have it
+		life: ev.Until, waiting: 1} // so that it does not end before all receivers are known
 	m := &d.message
 	if d.life.IsZero() {
 		d.life = ar.now.Add(ar.cfg.Wait)
@@ -93,10 +93,10 @@ func (ar *arrivals) hear(ev site.FarMessage) {
 	ar.settle(d)
 }
 
-// nobody stands for the receiver of a message that is for no known peer.
+// nobody stands for the receiver of a message without a known receiver.
 const nobody = ""
 
-// wantedBy are the peers that a message is for, here and away, in order.
+// wantedBy are the receivers of a message, here and away, in order.
 func (ar *arrivals) wantedBy(m *site.Message) (ids []string) {
 	if !m.Published && m.To != "" {
 		if p := ar.outlets.peers[m.To]; p != nil && len(p.leases) > 0 || ar.away.knows(m.To) {
@@ -113,7 +113,7 @@ func (ar *arrivals) wantedBy(m *site.Message) (ids []string) {
 	return append(ids, ar.away.listeners(m.Published, k)...)
 }
 
-// pipeOf is the pipe that a message is for, if it is for one.
+// pipeOf is the pipe to which a message goes, if any.
 func pipeOf(m *site.Message) (k pipeKey, ok bool) {
 	if m.Published {
 		return pipeKey{m.Scope, m.Topic}, true
@@ -159,7 +159,7 @@ func (ar *arrivals) park(d *delivery, id string) {
 	a := ar.away.park(d, id)
 	p := ar.outlets.peers[id]
 	back := p != nil && ar.takes(p, d)
-	if back { // it gets what waits in order
+	if back { // it gets the waiting messages in order
 		a.ready = append(a.ready, d.parked[len(d.parked)-1])
 	}
 	for w := ar.away.tooMuch(a); w != nil; w = ar.away.tooMuch(a) {
@@ -170,7 +170,7 @@ func (ar *arrivals) park(d *delivery, id string) {
 	}
 }
 
-// release gives a message up that waits for a peer that is away.
+// release gives up a message that waits for a peer that is away.
 func (ar *arrivals) release(w *parked, why site.Why) {
 	ar.away.unpark(w)
 	ar.failed(w.delivery, w.of.id, why)
@@ -184,7 +184,7 @@ func (ar *arrivals) send(p *peer, d *delivery) {
 	ar.outlets.enqueue(p, msg)
 }
 
-// compose makes the message as a peer gets it.
+// compose makes the message for a peer.
 func (ar *arrivals) compose(p *peer, d *delivery) *message {
 	m := &d.message
 	if !m.Published && m.To != "" {
@@ -201,7 +201,7 @@ func (ar *arrivals) compose(p *peer, d *delivery) *message {
 	return ar.ghosts.routed(p, ar.me, m.Scope, svcPropagate, m.Scope, d.all)
 }
 
-// wireOf makes the headers of a propagated message; w is nil where it is for no pipe.
+// wireOf makes the headers of a propagated message; w is nil if it is for no pipe.
 func wireOf(m *site.Message) (w *jxta.WireHeader, h jxta.Propagate) {
 	if !m.Published {
 		return nil, jxta.Propagate{MessageID: m.ID, Service: m.Service, Param: m.Param}
@@ -210,7 +210,7 @@ func wireOf(m *site.Message) (w *jxta.WireHeader, h jxta.Propagate) {
 		jxta.Propagate{MessageID: m.ID, Service: svcWire, Param: m.Scope}
 }
 
-// finish counts off one receiver of a far message that was handed it.
+// finish counts off one receiver of a far message that has received it.
 func (o *outlets) finish(m *message) {
 	if d := m.delivery; d != nil {
 		m.delivery = nil
@@ -269,7 +269,7 @@ func (ar *arrivals) settle(d *delivery) {
 	}
 }
 
-// leave parks what waits in a peer's queue and cannot be handed to it any more: its lease or a pipe has ended.
+// leave parks messages in a peer's queue that cannot be handed to it any more, because its lease or a pipe has ended.
 func (ar *arrivals) leave(p *peer) {
 	var gone []*message
 	p.queue = slices.DeleteFunc(p.queue, func(m *message) bool {
@@ -288,7 +288,7 @@ func (ar *arrivals) leave(p *peer) {
 			ar.failed(d, p.id, site.LifeOver)
 			continue
 		}
-		d.waiting++ // so that settle only notes the peers that it is for
+		d.waiting++ // so that settle only notes its receivers
 		ar.park(d, p.id)
 		ar.settle(d)
 	}
@@ -306,7 +306,8 @@ func (ar *arrivals) pipeLeft(p *peer, k pipeKey) {
 	ar.leave(p)
 }
 
-// back notes that a peer has a lease in a group, or has opened a pipe of it, and hands it what has waited for that.
+// back notes that a peer has a lease in a group, or has opened a pipe of it, and hands it the messages that have waited for the
+// lease or the pipe.
 func (ar *arrivals) back(p *peer, k pipeKey) {
 	delete(p.gap.pipes, k)
 	if k.pipe == "" {
@@ -328,7 +329,7 @@ func (ar *arrivals) back(p *peer, k pipeKey) {
 	ar.catchUp(p)
 }
 
-// catchUp hands a peer what has waited for it and can be handed over now.
+// catchUp hands a peer the messages that have waited for it and can be handed over now.
 func (ar *arrivals) catchUp(p *peer) {
 	a := ar.away.of[p.id]
 	if a == nil || len(a.waiting) == 0 {
@@ -339,17 +340,17 @@ func (ar *arrivals) catchUp(p *peer) {
 }
 
 // gap is a time without a connection, as far as this run knows. A peer that comes back after one, within its lease, may be
-// another process with the same id that has not opened its pipes yet. Messages for a pipe wait until the peer says it again,
+// another process with the same id that has not opened its pipes yet. Messages for a pipe wait until the peer announces the pipe again,
 // or for a while.
 type gap struct {
-	since time.Time        // of the last connection's end
-	until time.Time        // when all pipes are trusted again; zero: they are
-	pipes map[pipeKey]bool // that it has not said again
+	since time.Time        // the end of the last connection
+	until time.Time        // when all pipes are trusted again; zero: they are trusted now
+	pipes map[pipeKey]bool // pipes that it has not announced again
 }
 
 const (
 	gapFrom  = 5 * time.Second // no machine starts a process and its JXTA sooner; a peer that is called back comes within two
-	gapTrust = 5 * time.Second // a choice: the old process waits so long, and a new process opens its pipes in that time
+	gapTrust = 5 * time.Second // a choice: the old process waits that long, and a new process opens its pipes in that time
 )
 
 // redialled notes that a peer without a connection has dialled in.
@@ -368,7 +369,7 @@ func (ar *arrivals) redialled(p *peer) {
 	}
 }
 
-// confirmed notes that a peer has said a pipe again.
+// confirmed notes that a peer has announced a pipe again.
 func (ar *arrivals) confirmed(p *peer, k pipeKey) {
 	if p.gap.pipes[k] {
 		delete(p.gap.pipes, k)
@@ -376,7 +377,7 @@ func (ar *arrivals) confirmed(p *peer, k pipeKey) {
 	}
 }
 
-// trust takes it that a peer has the pipes that it had before.
+// trust assumes that a peer has the pipes that it had before.
 func (ar *arrivals) trust(p *peer) {
 	if due.Reached(ar.now, p.gap.until) {
 		p.gap.until, p.gap.pipes = time.Time{}, nil
@@ -384,13 +385,13 @@ func (ar *arrivals) trust(p *peer) {
 	}
 }
 
-// feedMost and feedOctets are how much of what has waited for a peer stands in its queue at once.
+// feedMost and feedOctets bound the messages that have waited for a peer and stand in its queue at once.
 const (
 	feedMost   = 256
 	feedOctets = 1 << 20
 )
 
-// feed moves what has waited for a peer that is back into its queue, as far as there is room.
+// feed moves messages that have waited for a peer that is back into its queue, as far as there is room.
 func (ar *arrivals) feed(p *peer) {
 	a := ar.away.of[p.id]
 	if a == nil || a.feeding {
@@ -427,7 +428,7 @@ func (ar *arrivals) sweep() {
 	ar.sweepTallies()
 }
 
-// over ends a message for all peers that it has not reached. What a socket has been given is carried through.
+// over ends a message for all peers that it has not reached. A copy that was already given to a socket still goes out.
 func (ar *arrivals) over(d *delivery) {
 	d.waiting++
 	for _, w := range slices.Clone(d.parked) {
@@ -458,15 +459,15 @@ func (ar *arrivals) rearm() {
 	}
 }
 
-// tallyEvery is how often the log says of one local peer that messages for it have ended.
+// tallyEvery is the shortest time between two log lines about messages for one local peer that have ended.
 const tallyEvery = time.Minute
 
-// endTally counts messages for a local peer that have ended since the log said so.
+// endTally counts messages for a local peer that have ended since the last log line about them.
 type endTally struct {
 	n    int
 	said time.Time
 	why  site.Why
-	pipe string // of the last, or its service
+	pipe string // pipe of the last message, or its service
 }
 
 // report lets the log say that a message has ended for a peer that did not get it.

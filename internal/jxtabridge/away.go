@@ -14,23 +14,24 @@ import (
 )
 
 // away holds the peers that have listened here and do not now, and the far messages that wait for them. A peer is known on a
-// pipe from when that closed, in the group from the end of its lease, for Config.Wait and while something waits for it there.
+// pipe from the time when the pipe closed, and in the group from the end of its lease, for Config.Wait and while messages wait
+// for it there.
 type away struct {
 	*step
 	of     map[string]*absent // by peer; also of peers that are here and have closed a pipe
-	least  due.Heap[byRank]   // what waits, first what is given up first
-	octets int                // of what waits, each message counted once
-	purge  time.Time          // when it is looked through next
+	least  due.Heap[byRank]   // waiting messages, first the one that is given up first
+	octets int                // of waiting messages, each counted once
+	purge  time.Time          // the time of the next search for peers that are away for too long
 }
 
 // absent is a peer that is away, or one of its pipes is.
 type absent struct {
 	id      string
-	groups  map[string]time.Time  // since when it has no lease there
-	pipes   map[pipeKey]time.Time // since when it does not listen there
-	waiting due.Heap[*parked]     // first what is given up first
+	groups  map[string]time.Time  // since when it has had no lease in the group
+	pipes   map[pipeKey]time.Time // since when it has not listened to the pipe
+	waiting due.Heap[*parked]     // first the message that is given up first
 	octets  int
-	ready   []*parked // what it can be handed, in order
+	ready   []*parked // messages that it can be handed, in order
 	feeding bool
 }
 
@@ -41,25 +42,25 @@ type parked struct {
 	place int // in absent.waiting
 }
 
-// Before and Placed are for the heap of what waits for a peer.
+// Before and Placed are for the heap of messages that wait for a peer.
 func (w *parked) Before(o *parked) bool { return w.less(o.delivery) }
 func (w *parked) Placed(place int)      { w.place = place }
 
-// byRank orders all that waits.
+// byRank orders all waiting messages.
 type byRank struct{ *delivery }
 
-// Before and Placed are for the heap of all that waits.
+// Before and Placed are for the heap of all waiting messages.
 func (r byRank) Before(o byRank) bool { return r.less(o.delivery) }
 func (r byRank) Placed(place int)     { r.rank = place }
 
-// inOrder lists what waits in the order of arrival.
+// inOrder lists waiting messages in the order of their arrival.
 func inOrder(list []*parked) []*parked {
 	return slices.SortedFunc(slices.Values(list), func(a, b *parked) int { return cmp.Compare(a.order, b.order) })
 }
 
 func inKeyOrder[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
 
-// maxClosed is how many pipes are remembered that one peer has closed.
+// maxClosed is how many closed pipes of one peer are remembered.
 const maxClosed = 64
 
 // knows reports whether a peer was here lately.
@@ -78,7 +79,7 @@ func (aw *away) listened(id string, k pipeKey) bool {
 	return closed
 }
 
-// behind reports whether a peer that is back has not got all that has waited for it.
+// behind reports whether a peer that is back does not have all messages yet that have waited for it.
 func (aw *away) behind(id string) bool {
 	a := aw.of[id]
 	return a != nil && len(a.ready) > 0
@@ -99,7 +100,7 @@ func (aw *away) listeners(pipe bool, k pipeKey) (ids []string) {
 	return ids
 }
 
-// find is what is kept of a peer that is away, new where nothing is.
+// find is the entry of a peer that is away, which is made if there is none.
 func (aw *away) find(id string) *absent {
 	a := aw.of[id]
 	if a == nil {
@@ -113,10 +114,10 @@ func (aw *away) find(id string) *absent {
 	return a
 }
 
-// purgeEvery is how often it is looked for peers that are away for too long.
+// purgeEvery is the time between two searches for peers that are away for too long.
 const purgeEvery = 10 * time.Minute
 
-// left notes that a peer has no lease in a group any more. One that has listened to nothing there and for which nothing
+// left notes that a peer has no lease in a group any more. A peer that has listened to nothing there and for which nothing
 // waits is not kept: ids cost a stranger nothing.
 func (aw *away) left(id, group string) {
 	a := aw.of[id]
@@ -128,7 +129,7 @@ func (aw *away) left(id, group string) {
 	aw.crowded(a)
 }
 
-// closed notes that a peer listens to a pipe no more.
+// closed notes that a peer no longer listens to a pipe.
 func (aw *away) closed(id string, k pipeKey) {
 	a := aw.find(id)
 	if len(a.pipes) >= maxClosed {
@@ -158,7 +159,7 @@ func (aw *away) opened(id string, k pipeKey) {
 	}
 }
 
-// crowded forgets the peers that have been away for longest and have nothing waiting, where too many are known.
+// crowded forgets the peers that have been away for longest and for which nothing waits, if too many are known.
 func (aw *away) crowded(but *absent) {
 	for len(aw.of) > aw.cfg.MaxPeers {
 		var oldest *absent
@@ -168,7 +169,7 @@ func (aw *away) crowded(but *absent) {
 			}
 		}
 		if oldest == nil {
-			return // what waits for the others is bounded
+			return // the messages that wait for the other peers are bounded
 		}
 		aw.drop(oldest)
 	}
@@ -193,7 +194,7 @@ func (k pipeKey) compare(o pipeKey) int {
 	return cmp.Or(cmp.Compare(k.group, o.group), cmp.Compare(k.pipe, o.pipe))
 }
 
-// tidy forgets a peer once nothing of it is left.
+// tidy forgets a peer when nothing of it is left.
 func (aw *away) tidy(a *absent) {
 	if len(a.groups)+len(a.pipes)+len(a.waiting) == 0 {
 		delete(aw.of, a.id)
@@ -221,7 +222,7 @@ func (aw *away) park(d *delivery, id string) *absent {
 	return a
 }
 
-// unpark takes a message out that waits for a peer.
+// unpark takes out a message that waits for a peer.
 func (aw *away) unpark(w *parked) {
 	a, d := w.of, w.delivery
 	a.waiting.Remove(w.place)
@@ -236,7 +237,7 @@ func (aw *away) unpark(w *parked) {
 	}
 }
 
-// tooMuch is what is to be given up where too much waits for a peer, or for all; nil: nothing.
+// tooMuch is the message to give up if too much waits for a peer, or for all; nil: none.
 func (aw *away) tooMuch(a *absent) *parked {
 	switch {
 	case len(a.waiting) > 0 && (a.octets > aw.cfg.MaxAwayOctetsOfPeer || len(a.waiting) > maxParked):
@@ -277,7 +278,7 @@ func (aw *away) sweep() {
 	}
 }
 
-// What a restarted gateway has to know of peers that are away: where each listened, and which of them a message is still for
+// Memories of peers that are away, for a restarted gateway: where each listened, and which of them a message is still for
 // when others have it.
 const (
 	memAway = "away/"
@@ -310,7 +311,7 @@ func (aw *away) save(a *absent) {
 	aw.remember(memAway+a.id, list)
 }
 
-// recall restores one memory; it reports whether m is one. What is not understood is left out.
+// recall restores one memory; it reports whether m is one. Unknown entries are left out.
 func (ar *arrivals) recall(m site.Memory) bool {
 	if id, ok := strings.CutPrefix(m.Key, memAway); ok {
 		var list []awayMemory
@@ -338,7 +339,7 @@ func (ar *arrivals) recall(m site.Memory) bool {
 	return true
 }
 
-// start begins the clocks of what was recalled: only Step knows the time.
+// start begins the clocks of recalled peers and messages: only Step knows the time.
 func (ar *arrivals) start() {
 	if len(ar.left) > 0 {
 		ar.recalled = ar.now.Add(time.Minute)
@@ -353,7 +354,7 @@ func (ar *arrivals) start() {
 	ar.until(ar.away.purge)
 }
 
-// AwayStatus is a peer that is away, or has a pipe closed, and for which something waits.
+// AwayStatus is a peer that is away, or has closed a pipe, and for which messages wait.
 type AwayStatus struct {
 	Peer     string    `json:"peer"`
 	Since    time.Time `json:"since,omitzero"`

@@ -35,14 +35,14 @@ func (n *node) restarted(d time.Duration, again ...site.FarMessage) {
 	}
 }
 
-// unfinished leaves those messages out that have ended.
+// unfinished leaves out the messages that have ended.
 func (n *node) unfinished(all []site.FarMessage) []site.FarMessage {
 	return slices.DeleteFunc(slices.Clone(all), func(ev site.FarMessage) bool {
 		return slices.Contains(n.done, ev.Token) || slices.ContainsFunc(n.lost, func(u site.Undelivered) bool { return u.Token == ev.Token })
 	})
 }
 
-// What is for a listener whose lease has ended waits for it, and comes when the pipe is open again: in order, once.
+// Messages for a listener whose lease has ended wait for it, and come when the pipe is open again: in order, once.
 func TestAwayBeyondTheLease(t *testing.T) {
 	for _, restart := range []string{"no restart", "restarts", "off for an hour"} {
 		t.Run(restart, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestAwayIsNobody(t *testing.T) {
 	check.Equal(t, "kept", len(n.b.arrivals.away.of), 0)
 }
 
-// What waits is bounded, for one peer and for all. The least urgent goes first, and of these the oldest.
+// Waiting messages are bounded, for one peer and for all. The least urgent is dropped first, and of these the oldest.
 func TestAwayIsBounded(t *testing.T) {
 	n := newNode(t, 1)
 	n.cfg.MaxAwayOctets, n.cfg.MaxAwayOctetsOfPeer = 100_000, 50_000
@@ -273,7 +273,7 @@ func TestAwayIsBounded(t *testing.T) {
 	check.Same(t, "given up for all: the new one", of(), []uint64{19})
 }
 
-// A peer that closes a pipe and opens it again gets what came in between; one that says nothing of it for a day is forgotten.
+// A peer that closes a pipe and opens it again gets the messages that came in between; one that does not open it for a day is forgotten.
 func TestAwayFromAPipe(t *testing.T) {
 	n := patient(t, 1)
 	f := n.peer("A", "cbid")
@@ -294,7 +294,7 @@ func TestAwayFromAPipe(t *testing.T) {
 	check.Equal(t, "known a day after the end of its lease", len(n.b.arrivals.away.of), 0)
 }
 
-// More than a queue holds waits for a peer, and comes in order behind each other when it is back.
+// More messages than a queue holds wait for a peer, and come in order when it is back.
 func TestAwayWithABacklog(t *testing.T) {
 	n := newNode(t, 1)
 	n.cfg.MaxQueue = 100
@@ -324,7 +324,7 @@ func TestAwayWithABacklog(t *testing.T) {
 	check.Equal(t, "undeliverable", len(n.lost), 0)
 }
 
-// What a connection was given when the lease ended has been handed over when it was written, and waits when it was not.
+// A message that a connection had when the lease ended counts as handed over if it was written, and waits if it was not.
 func TestAwayWithSomethingInTheSocket(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")

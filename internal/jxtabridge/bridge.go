@@ -38,15 +38,15 @@ type Stats struct {
 	Disconnects      uint64 // sent to peers that talked without a lease
 	Queries          uint64 // discovery
 	Answers          uint64 // discovery, at once
-	LateAnswers      uint64 // discovery and pipe, when the answer came later
+	LateAnswers      uint64 // discovery and pipe queries that were answered later
 	PipeQueries      uint64
 	RouteQueries     uint64
-	Calls            uint64 // to peers that had no connection
+	Calls            uint64 // to peers without a connection
 	Published        uint64 // advertisements that local peers published
-	Asked            uint64 // questions that far sites were told of
+	Asked            uint64 // questions that went to far sites
 	AskedHere        uint64 // questions of far sites that local peers were asked
 	Pushed           uint64 // advertisements handed to peers that had not asked
-	Unpushed         uint64 // of those, given up before all peers had them: more was published than could be handed out
+	Unpushed         uint64 // of those, given up before all peers had them, because more was published than could be handed out
 	WireIn           uint64 // propagate pipe messages of local peers
 	LocalFanOut      uint64 // copies for other local peers
 	Carried          uint64 // payloads given to the gateway
@@ -60,16 +60,16 @@ type Stats struct {
 	Streams          uint64 // of BiDi pipes and sockets between a local and a far peer
 	Stream           Traffic
 	Secure           Traffic // of secure pipes between a local and a far peer
-	SecureBegun      uint64  // connections of these that were seen to begin here
+	SecureBegun      uint64  // connections of secure pipes that began here
 	SecureCrossed    uint64  // pairs of connections that both peers opened at once; one of each was kept
-	// StreamsEnded is why: closed_here, closed_there (the far peer), reset_there (its gateway), or what went wrong.
+	// StreamsEnded counts by reason: closed_here, closed_there (the far peer), reset_there (its gateway), or the error.
 	StreamsEnded map[string]uint64
-	// Multicast datagrams: heard; of those, copies of what a leased peer says over its connection; sent; not sent, for
+	// Multicast datagrams: heard; of those, copies of messages that a leased peer sends over its connection; sent; not sent, because of
 	// the rate or their size.
 	MulticastHeard, MulticastCopies, MulticastSent, MulticastWithheld uint64
 }
 
-// New makes a bridge that remembers what an earlier one asked to keep. What cannot be read of it is left out.
+// New makes a bridge from the memories of an earlier one. Memories that cannot be read are left out.
 func New(cfg Config, memories []site.Memory) *Bridge {
 	s := &step{cfg: cfg.withDefaults(), me: cfg.Identity.Peer, fates: map[uint64]func(bool){}}
 	s.stats.Refused, s.stats.StreamsEnded = map[string]uint64{}, map[string]uint64{}
@@ -106,7 +106,7 @@ func (b *Bridge) recall(memories []site.Memory) {
 	b.streams.place(positions)
 }
 
-// Step brings the bridge to now and applies ev; a nil ev means only time passed.
+// Step brings the bridge to now and applies ev; a nil ev means that only time has passed.
 func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	var out site.Output
 	b.now, b.out = now, &out
@@ -160,7 +160,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 	return out
 }
 
-// sweep ends what has ended.
+// sweep ends everything whose time is over.
 func (b *Bridge) sweep() {
 	b.identity.sweep()
 	b.leases.sweep()
@@ -236,7 +236,7 @@ func (b *Bridge) welcomed(ev Welcomed) {
 		b.outlets.addPeer(p)
 	}
 	c.unique, c.peer = unique, p
-	// Before its first message: as it spoke last, else signed if the id is made of a certificate (ghosts 2).
+	// Before its first message: in the format in which it spoke last, or else signed if the id is made of a certificate (ghosts 2).
 	c.signed = p.signed
 	if !p.known {
 		c.signed = strings.HasPrefix(unique, "cbid-")
@@ -296,12 +296,12 @@ func (b *Bridge) handle(c *conn, body []byte) {
 
 var errForeign = errors.New("originator is not the peer of this connection")
 
-// open takes the hop elements out and finds out what the message is for (wire 4.3, 4.4).
+// open takes the hop elements out and finds the destination of the message (wire 4.3, 4.4).
 func (b *Bridge) open(c *conn, m jxta.Message) (inbound, error) {
 	in := inbound{conn: c, from: c.peer, group: jxta.NetGroup}
 	var dest jxta.Address
 	var routed *jxta.RouterMessage
-	in.elements = m.Elements[:0] // those that the application wrote; nobody reads m after this
+	in.elements = m.Elements[:0] // elements that the application wrote; nobody reads m after this
 	for _, e := range m.Elements {
 		if e.Namespace == "jxta" {
 			switch e.Name {
@@ -349,7 +349,7 @@ func (b *Bridge) open(c *conn, m jxta.Message) (inbound, error) {
 	return in, nil
 }
 
-// isGroup reports whether an id is that of a peer group: of the world's, the net's, or one that somebody made (wire 1.2).
+// isGroup reports whether an id is that of a peer group: the world's, the net's, or one that somebody made (wire 1.2).
 func isGroup(id string) bool {
 	return id == jxta.NetGroup || id == worldGroup || jxta.IDKind(id) == jxta.KindGroup
 }
@@ -366,7 +366,7 @@ const (
 	svcRouter    = "EndpointRouter"
 )
 
-// dispatch handles what is addressed to the gateway itself.
+// dispatch handles messages to the gateway itself.
 func (b *Bridge) dispatch(in inbound) {
 	switch {
 	case serviceIs(in.service, jxta.ClassRendezvous):
@@ -413,7 +413,7 @@ func keep(elements []jxta.Element) []jxta.Element {
 	return out
 }
 
-// kept are the elements for as long as they wait. They stay in the body where they are most of it; otherwise few octets
+// kept are the elements for as long as they wait. They stay in the body if they are most of it; otherwise few octets
 // would hold the memory of many.
 func (in inbound) kept() []jxta.Element {
 	if sizeOf(in.elements) < in.size/2 {

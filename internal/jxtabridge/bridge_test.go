@@ -160,7 +160,7 @@ func TestPeerView(t *testing.T) {
 	}
 }
 
-// Before its first message the id decides, then the peer's own way (wire 2.5, ghosts 2).
+// Before its first message the id decides the format, then the peer's own format (wire 2.5, ghosts 2).
 func TestTrailerIsMirrored(t *testing.T) {
 	n := newNode(t, 1)
 	relay := "tcp://x/EndpointService:jxta-NetGroup/" + jxta.ClassRelay + "/connect,1,keep,true"
@@ -240,7 +240,7 @@ func TestDiscovery(t *testing.T) {
 	b.step(site.FarItem{Site: 1, Item: it[0]})
 	fb.silence("the same again")
 	fc.silence("the same again")
-	// From the copy, at once, and with the life that is left.
+	// From the copy, at once, and with the remaining life.
 	b.now = b.now.Add(time.Hour)
 	again := fc.discover(jxta.NetGroup, "ship track")
 	if r, d = fc.answer(fc.one(), jxta.NetGroup); r.QueryID != again || d.Found[0].Life != 59*time.Minute {
@@ -302,7 +302,7 @@ func TestWhatIsNotReplicated(t *testing.T) {
 	if it := n.takeItems(); len(it) != 0 {
 		t.Errorf("%+v", it)
 	}
-	// A signature keeps its octets; a route goes, and the signature with it.
+	// A signed document keeps its octets; a route is removed, and the signature with it.
 	signed := "<?xml version=\"1.0\"?>\n<x:A>\n <Name>n</Name><XMLSignature>s</XMLSignature>\n</x:A>"
 	f.publish(jxta.NetGroup, signed, time.Hour)
 	f.publish(jxta.NetGroup, "<x:B><Name>n</Name><jxta:RA><Dst/></jxta:RA><XMLSignature>s</XMLSignature></x:B>", time.Hour)
@@ -502,7 +502,7 @@ func TestTalkingWithoutALease(t *testing.T) {
 	f.silence("has a lease")
 }
 
-// An idle peer that a forgetful gateway does not know says nothing for minutes: it is told.
+// An idle peer that a gateway has forgotten says nothing for minutes: it is told that it has no lease.
 func TestIdlePeerWithoutALease(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.dial("A", "cbid", "")

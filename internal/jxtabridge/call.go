@@ -9,10 +9,10 @@ import (
 )
 
 // The gateway calls a peer that has a lease and no connection, at the address where the peer listens, as JXTA's own
-// rendezvous do. An idle JXSE 2.7 checks its relay only every 30 s, and would hear nothing for so long after a restart of
-// the gateway. A peer that cannot be called comes back by itself.
+// rendezvous do. An idle JXSE 2.7 checks its relay only every 30 s, and would get nothing for that long after a restart of the
+// gateway. A peer that cannot be called comes back by itself.
 
-// Dial asks for a connection to a peer. It ends in Opened, or in nothing.
+// Dial asks for a connection to a peer. The answer is Opened, or none.
 type Dial struct{ Address string } // "ip:port"
 
 const (
@@ -21,8 +21,8 @@ const (
 	callMost   = time.Minute            // between two calls to one peer, 1 s at first and doubled each time
 )
 
-// listens is the address of the welcome line where the peer takes connections; "" when it says none, or one that is
-// not the host's it dials from: nobody makes the gateway call a third party.
+// listens is the address of the welcome line where the peer takes connections; "" if it has none, or one that is
+// not on the host from which the peer dials: nobody can make the gateway call a third party.
 func listens(w jxta.Welcome, remote string) string {
 	a, err := jxta.ParseAddress(w.Public)
 	if err != nil || a.Scheme != "tcp" {
@@ -36,7 +36,7 @@ func listens(w jxta.Welcome, remote string) string {
 	return strings.Clone(a.Host)
 }
 
-// learnAddress keeps where a peer can be called, also over a restart.
+// learnAddress keeps the address at which a peer can be called, also across a restart.
 func (o *outlets) learnAddress(c *conn, w jxta.Welcome) {
 	p := c.peer
 	p.calls = 0
@@ -50,7 +50,7 @@ func (o *outlets) learnAddress(c *conn, w jxta.Welcome) {
 	}
 }
 
-// absent reports whether a peer would be called: it has a lease, and nothing that can be written to.
+// absent reports whether a peer is to be called: it has an address and a lease, and no connection.
 func (p *peer) absent() bool {
 	return p.address != "" && len(p.leases) > 0 && len(p.conns) == 0
 }

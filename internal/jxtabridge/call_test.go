@@ -22,7 +22,7 @@ func (n *node) calls(d time.Duration) (addresses []string) {
 	return addresses
 }
 
-// A leased peer that is not there is called where it listens: soon after it was lost, ever more seldom, and no more
+// A leased peer without a connection is called where it listens: soon after it was lost, ever more seldom, and no longer
 // once it is back or its lease has ended; after a restart of the gateway at once.
 func TestAbsentPeerIsCalledBack(t *testing.T) {
 	n := newNode(t, 1)
@@ -60,7 +60,7 @@ func TestAbsentPeerIsCalledBack(t *testing.T) {
 	}
 }
 
-// Nobody makes the gateway call a third party, or itself over HTTP.
+// Nobody can make the gateway call a third party, or itself over HTTP.
 func TestWhoIsNotCalled(t *testing.T) {
 	for _, tt := range []struct{ name, public, remote, want string }{
 		{"its own", "tcp://10.9.1.2:9702", "10.9.1.2:40000", "10.9.1.2:9702"},

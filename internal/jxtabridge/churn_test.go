@@ -13,7 +13,7 @@ import (
 )
 
 // A day of peers that come, take leases, publish, open pipes, ask, talk to each other, go, die without a word and come
-// again leaves nothing behind: what the bridge holds after it is what it held after the first hours, and when all have
+// again leaves nothing behind: the bridge then holds as much as after the first hours, and when all have
 // gone, nothing.
 func TestDayOfChurn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(24, 1))

@@ -20,38 +20,38 @@ import (
 type Config struct {
 	Name    string // of the gateway, shown to peers
 	Address string // "ip:port" where peers dial over TCP; put in every route. Empty: not served
-	HTTP    string // the same over HTTP; one of both is there
+	HTTP    string // the same over HTTP; at least one of both is set
 	// Multicast is the group and port, "ip:port", where peers that have no lease are heard and answered. Empty: off
 	Multicast string
 	Identity  Identity
-	// Beside are the IPs of the site's other machines, which pass connections on: a peer that signs may have some by each.
+	// Beside are the IPs of the site's other machines, which pass connections on: a peer that signs may have connections by each.
 	Beside []string
 
-	// SignLater leaves signing to whoever carries out Send: it takes longer than all the rest of a message. The same room also joins the
-	// parts of a body that is not signed.
+	// SignLater leaves signing to the LAN room that carries out Send: it takes longer than all other work on a message. The
+	// room also joins the parts of a body that is not signed.
 	SignLater bool
 
 	Lease      time.Duration // rendezvous lease; default 20 min, as JXTA's own (ghosts 10: 2.2 hates short ones)
-	RelayLease time.Duration // most that a relay client gets; default 1 h
+	RelayLease time.Duration // longest that a relay client gets; default 1 h
 	Hold       time.Duration // how long a propagate pipe's message waits for news of a listener; default 15 s
-	Wait       time.Duration // how long a far message waits for a peer that is away and no rule says otherwise; default 24 h
+	Wait       time.Duration // how long a far message waits for a peer that is away, if no rule says otherwise; default 24 h
 	Question   time.Duration // how long an unanswered question is remembered; default 10 min
-	Linger     time.Duration // how long what is not custody waits for a peer that is re-dialling; default 60 s
-	// Filter is the operator's rules, which the gateway has too; nil: none.
+	Linger     time.Duration // how long a message not in custody waits for a peer that is re-dialling; default 60 s
+	// Filter is the operator's rules, which the gateway has, too; nil: none.
 	Filter   *filter.Filter
-	Site     uint16        // this one's number; 0: views of far sites that are for one site alone are not understood
-	View     View          // what other sites are told of local peers where no rule fits; default Complete
+	Site     uint16        // number of this site; 0: views of far sites that are for one site alone are not understood
+	View     View          // of other sites on local peers if no rule fits; default Complete
 	Views    []ViewRule    // the first that fits decides
-	Ask      time.Duration // how long far sites know what somebody here looked for; default 1 h
-	AskAfter time.Duration // how long an answer may come by itself before they are told; default 4 s (gateway.AskAfter knows the link)
+	Ask      time.Duration // how long far sites keep a question of a peer here; default 1 h
+	AskAfter time.Duration // how long an answer may come by itself before they get the question; default 4 s (gateway.AskAfter knows the link)
 	// Pace is the least distance of two far payloads to one peer, default 10 ms. JXSE 2.7 hands each message to another
-	// thread, so that of two which come together the second may overtake the first: seen with every other pair of a
+	// thread, so that the second of two messages that come together may overtake the first: seen with every other pair of a
 	// backlog at no distance, with one of 100 at 2 ms, and on a busy machine with one of 120 at 10 ms: so a backlog
 	// that is soon over keeps fifteenfold distance.
 	Pace time.Duration
 
 	MaxPeers        int // peers with a lease or a connection; default 4096
-	MaxAway         int // of these, peers of one address that have a lease and no connection; default 64
+	MaxAway         int // of these, peers at one address that have a lease and no connection; default 64
 	MaxPipes        int // open pipes of one peer; default 1024
 	MaxGroups       int // groups of one peer; default 64
 	MaxAdverts      int // advertisements; default 131,072
@@ -67,9 +67,9 @@ type Config struct {
 
 	Window      int // octets handed to a connection and not written yet; default 512 KiB
 	MaxFarItems int // items of one far site; default 65,536
-	MaxAsks     int // questions that far sites are told of, and that one far site may tell; default 256, of one peer an eighth of it
+	MaxAsks     int // questions to far sites, and from one far site; default 256, of one peer an eighth of it
 	MaxStreams  int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
-	// What of one stream may be under way to the far site before its sender has to wait; the sender's own window, up
+	// Octets and blocks of one stream that may be under way to the far site before its sender has to wait; the sender's own window, up
 	// to 50 blocks, may come on top.
 	StreamOctets int // default 256 KiB
 	StreamBlocks int // default 100
@@ -108,7 +108,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Identity is what the gateway is to its peers. It has to stay the same over restarts (ghosts 2).
+// Identity is the identity of the gateway for its peers. It has to stay the same across restarts (ghosts 2).
 type Identity struct {
 	Peer string // unique value, format uuid
 	Key  *rsa.PrivateKey
@@ -117,7 +117,7 @@ type Identity struct {
 
 const keyBits = 1024 // as JXSE itself; 742 octets of trailer (wire 2.5)
 
-// NewIdentity makes one. The key's strength is that of the network it joins: receivers check self-consistency only.
+// NewIdentity makes an Identity. Its key is as strong as the keys of the network: receivers check self-consistency only.
 func NewIdentity(random io.Reader) (Identity, error) {
 	peer, err := jxta.NewID(jxta.KindPeer, jxta.WorldUUID, random)
 	if err != nil {
@@ -159,7 +159,7 @@ func (id Identity) Marshal() []byte {
 	return b.Bytes()
 }
 
-// ParseIdentity reads what Marshal wrote.
+// ParseIdentity reads an identity that Marshal wrote.
 func ParseIdentity(b []byte) (Identity, error) {
 	k, rest := pem.Decode(b)
 	if k == nil || k.Type != pemKey {

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// layer is a reliability layer of JXSE: how it writes, what it allows, and what Stats count of it.
+// layer is a reliability layer of JXSE: its formats, its terms, and its counters in Stats.
 type layer struct {
 	name               string // begins the reasons in Stats.Refused
 	service            string
@@ -24,10 +24,10 @@ type layer struct {
 	counts             *Traffic
 }
 
-// Traffic counts what goes over conversations with local peers.
+// Traffic counts the traffic of conversations with local peers.
 type Traffic struct {
 	Blocks     uint64 // of local peers, carried
-	Duplicates uint64 // blocks of local peers that were here before
+	Duplicates uint64 // blocks of local peers that the gateway already had
 	Acks       uint64 // of local peers, kept here
 	Delivered  uint64 // blocks of far peers that a local one has acknowledged
 	Repeats    uint64 // blocks sent to a local peer again
@@ -35,17 +35,17 @@ type Traffic struct {
 	OctetsIn   uint64 // of blocks that local peers have acknowledged
 }
 
-// conversation is a reliable connection between a peer of this site (the edge) and one of another; the gateway answers
+// conversation is a reliable connection between a peer of this site (the edge) and a peer of another site; the gateway answers
 // in the name of the latter. Each block crosses the link once; the far gateway delivers it with the same number (ghosts 6.4, 7).
 type conversation struct {
 	reliable.Conversation[upward]
 	layer                *layer
 	group, local, remote string
-	to                   string // parameter of what the edge is sent
+	to                   string // parameter of the messages to the edge
 	tally                Traffic
 }
 
-// upward is a block of the edge as it crosses the link.
+// upward is a block of the edge in the form in which it crosses the link.
 type upward struct {
 	head     byte           // of a stream's payload
 	elements []jxta.Element // of the payload, behind its head
@@ -70,14 +70,14 @@ type conversations struct {
 	outlets *outlets
 	ghosts  *ghosts
 	all     map[*conversation]struct{}
-	wakeAt  time.Time // when the first has something to do
+	wakeAt  time.Time // when the first conversation has something to do
 }
 
 func newConversations(s *step, o *outlets, g *ghosts) *conversations {
 	return &conversations{step: s, outlets: o, ghosts: g, all: map[*conversation]struct{}{}}
 }
 
-// begin makes a conversation, with no block on its way.
+// begin starts a conversation, with no block on its way.
 func (cs *conversations) begin(c *conversation, l *layer, s reliable.State) {
 	c.layer, c.Conversation = l, reliable.New[upward](&l.terms, s, c.to != "" || l.service == svcTransport)
 	cs.all[c] = struct{}{}
@@ -100,8 +100,8 @@ func (cs *conversations) full(local string) bool {
 
 const conversationBlocks = 4096 // for one edge, far more than a gateway that obeys headHold sends
 
-// streamLayers are those of sockets and BiDi pipes (wire 8.6). A BiDi edge of 2.7 hands two blocks to two threads, and its
-// listener may see the second first (ghosts 6.4): it gets one at a time, at a distance. A socket's reader sorts.
+// streamLayers are the layers of sockets and BiDi pipes (wire 8.6). A BiDi edge of 2.7 hands two blocks to two threads, and its
+// listener may see the second first (ghosts 6.4): it gets one block at a time, at a distance. A socket's reader sorts them.
 func streamLayers(s *step) (all [2]layer) {
 	soft := reliable.Room{Octets: s.cfg.StreamOctets, Blocks: s.cfg.StreamBlocks}
 	all[streamSocket] = layer{
@@ -124,7 +124,7 @@ func streamLayers(s *step) (all [2]layer) {
 	return all
 }
 
-// tlsLayer is that of secure pipes. A repeat sends all blocks: the edge does not acknowledge the first again if it has it.
+// tlsLayer is the layer of secure pipes. A repeat sends all blocks: the edge does not acknowledge the first again if it has it.
 func tlsLayer(s *step) layer {
 	return layer{
 		name: "tls", service: svcTransport, namespace: nsTLS, ack: tlsAck, mimeBlock: mimeTLSBlock, mimeAck: mimeTLSAck, mark: "MARKRetr",
@@ -136,7 +136,7 @@ func tlsLayer(s *step) layer {
 		counts: &s.stats.Secure}
 }
 
-// blockNumber is the number that a block has as its element's name; 0: it has none.
+// blockNumber is the number of a block, which is its element's name; 0: it has none.
 func blockNumber(e *jxta.Element) uint32 {
 	n, err := strconv.ParseUint(e.Name, 10, 31)
 	if err != nil {
@@ -146,7 +146,7 @@ func blockNumber(e *jxta.Element) uint32 {
 }
 
 // edgeBlock takes a block of the edge: in order, once, acknowledged at once, and given to the gateway in the same Step,
-// so that what is acknowledged is durable. It reports whether carry was called.
+// so that an acknowledged block is durable. It reports whether carry was called.
 func (cs *conversations) edgeBlock(c *conversation, in inbound, e *jxta.Element, read func([]byte) (upward, error), carry func(upward) bool) bool {
 	n := blockNumber(e)
 	place := c.Classify(n)
@@ -184,7 +184,7 @@ func (cs *conversations) ackNumber(l *layer, in inbound, data []byte) (n uint32,
 	return binary.BigEndian.Uint32(data), true
 }
 
-// settle does what a conversation asks for towards its edge.
+// settle carries out a conversation's output towards its edge.
 func (cs *conversations) settle(c *conversation, out reliable.Output) {
 	for _, b := range out.Freed {
 		for _, t := range c.counts() {
@@ -250,7 +250,7 @@ func (cs *conversations) here(peer string) bool {
 	return p != nil && len(p.conns) > 0
 }
 
-// edgeIsBack sends a peer that has dialled in again what it may have lost.
+// edgeIsBack sends a peer that has dialled in again the blocks that it may have lost.
 func (cs *conversations) edgeIsBack(p *peer) {
 	for c := range cs.all {
 		if c.local == p.id {
@@ -266,7 +266,7 @@ func (cs *conversations) wakeBy(at time.Time) {
 	cs.until(at)
 }
 
-// due reports whether something may have to be done; each conversation is asked then, and says when it is due next.
+// due reports whether a conversation may be due. The caller then asks each of them, and each sets its next time.
 func (cs *conversations) due() bool {
 	if !due.Reached(cs.now, cs.wakeAt) {
 		return false

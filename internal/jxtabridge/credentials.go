@@ -13,14 +13,14 @@ import (
 type credentials struct {
 	*step
 	docs map[credentialKey][]byte // of far peers
-	told map[credentialKey][]byte // digests of what far sites have of ours
+	told map[credentialKey][]byte // digests of the documents of local peers that far sites have
 }
 
 func newCredentials(s *step) *credentials {
 	return &credentials{s, map[credentialKey][]byte{}, map[credentialKey][]byte{}}
 }
 
-// credentialKey is a peer of a far site or, in told, a peer of ours and a site.
+// credentialKey is a peer of a far site or, in told, a local peer and a far site.
 type credentialKey struct {
 	site uint16
 	peer string
@@ -52,7 +52,7 @@ func (c *credentials) learn(key credentialKey, doc []byte) {
 	c.record(key.memory(), c.docs[key])
 }
 
-// crosses tells whether a far site has to be sent the document with this digest, and notes that it was.
+// crosses tells whether the document with this digest has to go to a far site, and notes that it has gone.
 func (c *credentials) crosses(key credentialKey, digest []byte) bool {
 	if bytes.Equal(c.told[key], digest) {
 		return false
@@ -64,7 +64,7 @@ func (c *credentials) crosses(key credentialKey, digest []byte) bool {
 	return true
 }
 
-// siteLost forgets what a site knew.
+// siteLost forgets which documents a site has.
 func (c *credentials) siteLost(siteID uint16) {
 	for k := range c.told {
 		if k.site == siteID {

@@ -64,7 +64,7 @@ func TestPropagatePipe(t *testing.T) {
 	if !slices.Equal(b.done, []uint64{41}) {
 		t.Errorf("done %v", b.done)
 	}
-	// The same message again, by itself or inside another envelope, is nothing.
+	// The same message again, by itself or inside another envelope, is dropped.
 	fa.wire(jxta.NetGroup, pipe1, "m-1", body("one"))
 	fc.silence("seen before")
 	if len(a.takeCarry())+len(b.takeCarry()) != 0 {
@@ -119,7 +119,7 @@ func TestHeldForAListenerThatIsComing(t *testing.T) {
 		t.Errorf("no site left: %q", got)
 	}
 	up(3, pipe1)
-	if got := texts(); !slices.Equal(got, []string{"[3] six"}) { // "five" is in custody for it, which sends again what it lacks
+	if got := texts(); !slices.Equal(got, []string{"[3] six"}) { // "five" is in custody for site 3, and custody sends it again
 		t.Errorf("a site that came back: %q", got)
 	}
 }
@@ -209,7 +209,7 @@ func TestConnectionThatBreaksBeforeItWasWritten(t *testing.T) {
 	check.True(t, "all is acknowledged", n.b.AllAcknowledged())
 }
 
-// Two far payloads keep their distance; an answer passes them.
+// Two far payloads keep their distance; an answer overtakes them.
 func TestPace(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
@@ -245,7 +245,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What was under way to a peer when the gateway died goes again, and the log says how many.
+// Messages under way to a peer when the gateway died go again, and the log says how many.
 func TestUnderWayGoesAgain(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "uuid")
@@ -327,7 +327,7 @@ func TestRestart(t *testing.T) {
 	if len(n.items) != 0 {
 		t.Errorf("news for far sites: %+v", n.items)
 	}
-	n.pass(25*time.Hour + n.b.cfg.Wait) // for so long the gateway knows which peers listened
+	n.pass(25*time.Hour + n.b.cfg.Wait) // the gateway knows for that long which peers listened
 	if st := n.b.Status(); st.Adverts != 0 || len(st.Groups) != 0 || len(n.memory) != 0 {
 		t.Errorf("two days later %+v, memory %v", st, n.memory)
 	}
@@ -411,7 +411,7 @@ func TestIndexOf22IsFollowed(t *testing.T) {
 		r := jxta.ResolverSRDI{Handler: jxta.HandlerDiscovery, Payload: string(s.Append(nil))}
 		f.propagate(jxta.NetGroup, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"Srdi", xmlElement("jxta-NetGroupSrdi", r.Append(nil)))
 	}
-	// What it found at another site stands in its index too: no news, and nothing that goes back.
+	// An advertisement that it found at another site is in its index, too: it is no news, and does not go back.
 	far := site.Item{Kind: site.Document, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, ID: "uuid-0A06", Doc: []byte("<x:A><Name>x</Name></x:A>"), Expires: t0.Add(time.Hour)}
 	n.step(site.FarItem{Site: 2, Item: far})
 	f.take()

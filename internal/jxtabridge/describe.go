@@ -6,8 +6,8 @@ import (
 	"aldis/internal/site"
 )
 
-// Describe makes a subject of an advertisement's document; direction, site, group and peer are the caller's. Group
-// is that in which it was published.
+// Describe makes a subject of an advertisement's document; the caller sets direction, site, group and peer. Group
+// is the group in which it was published.
 func Describe(n *jxta.Node, octets int) site.Subject {
 	d := jxta.Describe(n)
 	s := site.Subject{Type: filter.TypeOf(d.Root), Root: d.Root, Name: n.KidValue("Name"), Octets: octets, Topic: PipeOf(n)}
@@ -17,7 +17,7 @@ func Describe(n *jxta.Node, octets int) site.Subject {
 	return s
 }
 
-// PipeOf is the unique value of the pipe that an advertisement is of, or that its service listens to; "" without one.
+// PipeOf is the unique value of the pipe that an advertisement describes, or to which its service listens; "" if there is none.
 func PipeOf(n *jxta.Node) string {
 	root := n.Name
 	if filter.TypeOf(root) == filter.Other {
@@ -25,7 +25,7 @@ func PipeOf(n *jxta.Node) string {
 	}
 	switch root {
 	case "jxta:PipeAdvertisement":
-	case "jxta:MSA": // beside the other fields, or inside Parm
+	case "jxta:MSA": // next to the other fields, or inside Parm
 		spec := n
 		n = nil
 		spec.Walk(func(k *jxta.Node) bool {

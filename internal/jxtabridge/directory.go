@@ -12,7 +12,8 @@ import (
 	"aldis/internal/site"
 )
 
-// directory holds what is published here and at other sites, which peers and sites look for what, and which are to be told.
+// directory holds the advertisements that are published here and at other sites, the questions of peers and sites, and who is
+// to get which.
 type directory struct {
 	*step
 	outlets   *outlets
@@ -22,19 +23,19 @@ type directory struct {
 	rules     *rules
 	views     *views
 	cache     *advcache.Cache
-	// sent is what far sites were told of a local advertisement, so that a mere renewal seldom travels and a withdrawal
+	// sent is what far sites know of a local advertisement, so that a mere renewal seldom travels and a withdrawal
 	// names the same item.
 	sent      map[advcache.Key]told
-	questions questions // of local peers, that wait for an answer
+	questions questions // of local peers that wait for an answer
 	pushes    pushes
-	asked     map[string]ownAsk         // questions that far sites were told of, by Item.Key
-	asking    map[string]laterAsk       // questions that they will be told of, by Item.Key
+	asked     map[string]ownAsk         // questions that went to far sites, by Item.Key
+	asking    map[string]laterAsk       // questions that will go to far sites, by Item.Key
 	purposes  map[advcache.Key]purpose  // of local advertisements
-	serving   map[purpose]keySet        // the same, by purpose
-	toAll     map[advcache.Key]bool     // told to all sites
-	to        map[advcache.Key][]uint16 // told to those that asked
+	serving   map[purpose]keySet        // local advertisements, by purpose
+	toAll     map[advcache.Key]bool     // sent to all sites
+	to        map[advcache.Key][]uint16 // sent to the sites that asked
 	index     map[advcache.Key]bool     // local pipe advertisements that nobody has published remotely
-	hereAt    time.Time                 // when local peers are asked next what far sites look for; zero: not
+	hereAt    time.Time                 // when local peers are asked next for what far sites look for; zero: never
 }
 
 func newDirectory(s *step, o *outlets, g *ghosts, f *far, e *multicast, r *rules) *directory {
@@ -68,7 +69,7 @@ func (dir *directory) discoveryQuery(in inbound, rq jxta.ResolverQuery) error {
 				found = append(found, jxta.Found{Life: peerLife, Doc: string(own)})
 			}
 		}
-		// The asker's own are left out afterwards, so look for that many more.
+		// The asker's own advertisements are left out afterwards, so look for that many more.
 		for _, e := range byDistance(dir.far, dir.cache.Find(dir.now, q.ask, q.threshold+maxAnswers), func(e *advcache.Entry) uint16 { return e.Site }) {
 			if len(found) < q.threshold && (e.Site != 0 || e.Peer != in.from.id) {
 				found = append(found, jxta.Found{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)})
@@ -90,7 +91,7 @@ func (dir *directory) answer(p *peer, q *question, found []jxta.Found) {
 	dir.multicast.respond(p, dir.me, q.group, jxta.ResolverResponse{Handler: jxta.HandlerDiscovery, QueryID: q.queryID, Response: string(r.Append(nil))})
 }
 
-// peerLife is what a far or local peer's advertisement lives in the asker's cache (wire 7).
+// peerLife is how long a far or local peer's advertisement lives in the asker's cache (wire 7).
 const peerLife = 2 * time.Hour
 
 // findPeers answers with peer advertisements: the gateway's own and those of all peers it speaks for.
@@ -127,7 +128,7 @@ func peerMatches(index []jxta.Field, ask advcache.Question) bool {
 	return ask.Matches(&advcache.Entry{Key: advcache.Key{Group: ask.Group, Type: ask.Type}, Index: index})
 }
 
-// indexOf finds the index fields of a document of ours; what cannot be read has none.
+// indexOf finds the index fields of a document of ours; an unreadable one has none.
 func indexOf(doc []byte) []jxta.Field {
 	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
 	if err != nil {
@@ -163,7 +164,7 @@ func (dir *directory) peerKnown(id, group string) {
 	})
 }
 
-// document makes a whole document of what the cache holds: kept octets start with their own header.
+// document makes a whole document of an entry in the cache: octets that were kept unchanged start with their own header.
 func document(doc []byte) string {
 	s := string(doc)
 	if strings.HasPrefix(s, "<?xml") || !strings.HasPrefix(s, "<") {
@@ -190,8 +191,8 @@ func canonical(n *jxta.Node, doc string, signed bool) []byte {
 	return jxta.AppendXML(nil, n)
 }
 
-// publish takes in what a local peer publishes remotely, or, asked, answers to a question of ours. Pipes that are only an
-// answer come last: a specification beside them that names the same pipe says more.
+// publish takes in the advertisements that a local peer publishes remotely, or, asked, its answer to a question of ours. Pipes
+// that are only an answer come last: a specification next to them that names the same pipe says more.
 func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) {
 	slow := jxta.DefaultXML.Slow
 	var pipes []advertised
@@ -204,10 +205,10 @@ func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) 
 		a := advertised{n, jxta.Describe(n), f}
 		switch a.Root {
 		case "jxta:PA", "jxta:RdvAdvertisement", "jxta:RA", "jxta:APA":
-			continue // peers travel as items of the kind site.Endpoint, routes and rendezvous of this site are of no use elsewhere
+			continue // peers travel as items of the kind site.Endpoint; routes and rendezvous of this site are useless elsewhere
 		case "jxta:MIA", "jxta:MCA":
 			if asked {
-				continue // the small change of a peer's own cache: not worth the air unless it publishes them itself
+				continue // trifles of a peer's own cache: not worth the air unless it publishes them itself
 			}
 		case "jxta:PipeAdvertisement":
 			if asked {
@@ -222,7 +223,7 @@ func (dir *directory) publish(in inbound, r jxta.DiscoveryResponse, asked bool) 
 	}
 }
 
-// advertised is an advertisement as a local peer gave it.
+// advertised is an advertisement in the form in which a local peer gave it.
 type advertised struct {
 	node *jxta.Node
 	jxta.Description
@@ -255,7 +256,7 @@ func (dir *directory) keep(in inbound, a advertised, asked bool) {
 	}
 }
 
-// cameFromAfar holds the split horizon: what a peer got from another site does not go back there in its name.
+// cameFromAfar is the split horizon: an advertisement that a peer got from another site does not go back there in its name.
 func (dir *directory) cameFromAfar(e *advcache.Entry, asked bool) bool {
 	if dir.cache.Get(dir.now, e.Key) != nil {
 		return false // published here as well
@@ -285,7 +286,7 @@ func (dir *directory) put(e advcache.Entry) {
 		return
 	}
 	dir.until(e.Expires)
-	// A mere renewal crosses the link only when it has become worth it: a quarter of its life later.
+	// A mere renewal crosses the link only when it is worth it: a quarter of its life later.
 	last, known := dir.sent[e.Key]
 	if !changed && known && e.Expires.Sub(last.expires) < e.Expires.Sub(dir.now)/4 && !e.Expires.Before(last.expires) {
 		return
@@ -324,7 +325,7 @@ func (dir *directory) gone(k advcache.Key) {
 }
 
 // announce hands a new advertisement to the local peers of its group: as the answer to peers that had asked, and
-// unasked to the others, as a rendezvous passes on what is published (ghosts 5).
+// unasked to the others, like a rendezvous that passes on published advertisements (ghosts 5).
 func (dir *directory) announce(e *advcache.Entry, except string) {
 	found := []jxta.Found{{Life: e.Expires.Sub(dir.now), Doc: document(e.Doc)}}
 	answered := map[string]bool{}
@@ -377,7 +378,7 @@ func (dir *directory) learn(n uint16, it site.Item) {
 // sweepAdverts is how many advertisements one sweep ends: a turn of the loop must stay short.
 const sweepAdverts = 1000
 
-// sweep ends questions and advertisements that have ended, and hands out what waits for that.
+// sweep ends questions and advertisements that have expired, and hands out the next portion of pushes.
 func (dir *directory) sweep() {
 	dir.questions.expire(dir.now)
 	for _, k := range dir.cache.Expire(dir.now, sweepAdverts) {
@@ -394,7 +395,7 @@ func (dir *directory) rearm() {
 	dir.until(dir.hereAt)
 	dir.until(dir.views.at)
 	if t := dir.cache.Deadline(); !t.IsZero() {
-		dir.until(due.Latest(t, dir.now.Add(time.Millisecond))) // what is left of many that end together
+		dir.until(due.Latest(t, dir.now.Add(time.Millisecond))) // the rest of many that expire together
 	}
 	for _, a := range dir.asking {
 		dir.until(a.due)

@@ -17,7 +17,7 @@ func (b *Bridge) EntryKeys() []site.EntryKey {
 	return keys
 }
 
-// Entries describes those of keys that are still there.
+// Entries describes the advertisements of keys that are still in the cache.
 func (b *Bridge) Entries(now time.Time, keys []site.EntryKey) []site.Entry {
 	out := make([]site.Entry, 0, len(keys))
 	for _, k := range keys {

@@ -39,7 +39,7 @@ func TestAdvertsAreDescribed(t *testing.T) {
 	}
 }
 
-// How long the loop is held up by gateway adverts with 100,000 advertisements: once for the keys, and for each batch of 200.
+// How long gateway adverts holds up the loop with 100,000 advertisements: once for the keys, and for each batch of 200.
 func BenchmarkAdverts(b *testing.B) {
 	const many = 100_000
 	bridge := New(Config{Name: "gw", Address: "10.0.0.1:9701", Identity: identities()[0], MaxAdverts: many, MaxAdvertOctets: 1 << 30}, nil)

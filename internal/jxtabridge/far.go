@@ -9,14 +9,14 @@ import (
 	"aldis/internal/site"
 )
 
-// farSite is what is known of a sister gateway's LAN.
+// farSite is the known state of a sister gateway's LAN.
 type farSite struct {
 	peers map[string]map[string]farPeer // group, peer
 	ids   map[string]int                // groups that a peer is in, and its pipes
 	pipes map[pipeKey]map[string]uint8
 	asks  map[string]*ask
 	count int // peers, pipes and counts
-	// What the site tells of its peers, and wants to be told, where that is not all; by group, "" is all groups.
+	// The views on its peers that the site gives, and on peers here that it wants, if they are not all; by group, "" is all groups.
 	says   map[string]saidView
 	wants  map[string]View
 	counts map[string]int // numbers of members, by group
@@ -26,7 +26,7 @@ type farSite struct {
 type farPeer struct {
 	site.Item
 	index []jxta.Field // of Doc, to find it by
-	asked string       // by which question of this site it came: "ask", "id", "" by none
+	asked string       // the kind of question of this site by which it came: "ask", "id", "" none
 }
 
 func (s *farSite) peersOf(group string) []farPeer {
@@ -40,7 +40,7 @@ func (s *farSite) peersOf(group string) []farPeer {
 
 func (s *farSite) pipeOwners(k pipeKey) []string { return slices.Sorted(maps.Keys(s.pipes[k])) }
 
-// far holds what is known of the sites of sister gateways, but for what is published there.
+// far holds what is known of the sites of sister gateways, except their advertisements.
 type far struct {
 	*step
 	outlets *outlets
@@ -48,7 +48,7 @@ type far struct {
 	order   []uint16 // of sites
 	near    []uint16 // the sites by distance, the nearest first
 	limit   func(group string, n uint16) View
-	known   func() []uint16 // sites, also those that have said nothing yet
+	known   func() []uint16 // sites, also those that have sent nothing yet
 }
 
 // distance is the place of a site among all by distance: this one is 0, and one that is not known comes last.
@@ -61,7 +61,7 @@ func (f *far) distance(n uint16) int {
 	return 0
 }
 
-// byDistance puts something of sites into the order of their distance, if that is known; what is equally far keeps its order.
+// byDistance sorts a list by the distance of the sites, if that is known; entries of the same distance keep their order.
 func byDistance[T any](f *far, list []T, siteOf func(T) uint16) []T {
 	if len(f.near) == 0 {
 		return list
@@ -69,7 +69,7 @@ func byDistance[T any](f *far, list []T, siteOf func(T) uint16) []T {
 	return slices.SortedStableFunc(slices.Values(list), func(a, b T) int { return f.distance(siteOf(a)) - f.distance(siteOf(b)) })
 }
 
-// siteOf finds what is known of a site, or makes room for it.
+// siteOf finds the entry of a site, or makes one.
 func (f *far) siteOf(n uint16) *farSite {
 	s := f.sites[n]
 	if s == nil {
@@ -103,7 +103,7 @@ func (f *far) withPipe(group, pipe string) []uint16 {
 
 func (f *far) withGroup(group string) []uint16 {
 	var list []uint16
-	for _, n := range f.known() { // what a site may not tell here nobody knows
+	for _, n := range f.known() { // nobody here knows what a site may not tell
 		if s := f.sites[n]; s != nil && s.inGroup(group) || f.limit(group, n) != Complete {
 			list = append(list, n)
 		}
@@ -120,7 +120,7 @@ func (f *far) where(is func(*farSite) bool) (list []uint16) {
 	return list
 }
 
-// peerDoc is the reduced peer advertisement of any peer, made up where only its id is known yet.
+// peerDoc is the reduced peer advertisement of any peer, made up if only its id is known yet.
 func (f *far) peerDoc(id, group string) []byte {
 	if p := f.outlets.peers[id]; p != nil {
 		if l := p.leases[group]; l != nil {

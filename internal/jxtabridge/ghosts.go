@@ -7,7 +7,7 @@ import (
 	"aldis/internal/site"
 )
 
-// ghosts writes messages as the gateway and as the far peers for which it stands, and what peers have to know of both.
+// ghosts writes messages and documents as the gateway and as the far peers for which it stands.
 type ghosts struct{ *step }
 
 // access is the gateway's own access point, with its addresses: the only ones that are ever handed out.
@@ -33,7 +33,7 @@ func (g *ghosts) ghostRoute(peer string) jxta.Route {
 	return jxta.Route{Dest: peer, Access: jxta.AccessPoint{Peer: peer}, Hops: []jxta.AccessPoint{g.access()}}
 }
 
-// innerService names a service as router messages do: mangled for every group but the net peer group (ghosts 9).
+// innerService names a service in the way of router messages: mangled for every group but the net peer group (ghosts 9).
 func innerService(group, service, param string) (string, string) {
 	if group == jxta.NetGroup {
 		return service, param
@@ -53,7 +53,7 @@ func (g *ghosts) routed(p *peer, src, group, service, param string, elements []j
 	return wrap(src, group, elements, r)
 }
 
-// routedHere is routed from the gateway itself, with its route: what a peer needs at first contact.
+// routedHere is routed from the gateway itself, with its route: a peer needs it at first contact.
 func (g *ghosts) routedHere(p *peer, group, service, param string, elements []jxta.Element) *message {
 	service, param = innerService(group, service, param)
 	return wrap(g.me, group, elements, jxta.RouterMessage{Src: g.me, Last: g.me, Route: g.ownRoute(),
@@ -82,7 +82,7 @@ func (g *ghosts) ghostMessage(p *peer, m site.Message) *message {
 	return g.routed(p, m.From, m.Scope, m.Service, m.Param, g.inward(m.From, m.Parts))
 }
 
-// outward takes addresses of this site out of what leaves it: peer advertisements of BiDi and socket openings and
+// outward takes addresses of this site out of messages that leave it: peer advertisements of BiDi and socket openings and
 // the routes in resolver queries (ghosts 6.2).
 func outward(elements []jxta.Element) []jxta.Element {
 	for i := range elements {
@@ -133,7 +133,7 @@ func carriesQuery(e *jxta.Element) bool {
 	return e.Namespace == "jxta" && strings.HasSuffix(e.Name, "ORes")
 }
 
-// reducePeer is what far sites have to know of a peer: no route, no certificate, no signature, no rendezvous flag.
+// reducePeer is a peer advertisement reduced for far sites: no route, no certificate, no signature, no rendezvous flag.
 func reducePeer(n *jxta.Node) []byte {
 	c := &jxta.Node{Name: n.Name}
 	for _, k := range n.Kids {
@@ -183,7 +183,7 @@ func (g *ghosts) ghostPeerDoc(reduced []byte) ([]byte, error) {
 	return jxta.AppendDocument(nil, p.Node()), nil
 }
 
-// ownPeerDoc is the gateway's peer advertisement in a group: what was found to be needed (baseline 6), no more.
+// ownPeerDoc is the gateway's peer advertisement in a group, with only the parts that were found to be needed (baseline 6).
 func (g *ghosts) ownPeerDoc(group string) []byte {
 	p := jxta.PeerAdvertisement{Peer: g.me, Group: group, Name: g.cfg.Name, Services: []jxta.Service{
 		{Class: jxta.ClassRendezvous, Node: jxta.ServiceNode(jxta.ClassRendezvous, jxta.Leaf("Rdv", "true"))},

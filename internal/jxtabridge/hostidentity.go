@@ -11,26 +11,26 @@ import (
 	"aldis/internal/jxta"
 )
 
-// A welcome line and the path of a poll name a peer and prove nothing. Only a connection with standing gets what is
-// for the peer, and only what it says counts as the peer's (docs/decisions/who-is-who.md):
+// A welcome line and the path of a poll name a peer and prove nothing. Only a connection with standing gets messages
+// for the peer, and only its messages count as the peer's (docs/decisions/who-is-who.md):
 //
 //   - A peer whose id is made of a certificate, and that has been seen to sign with it, is known by its signature. A
 //     connection has standing when such a signature came over it.
 //   - For others the first address counts. A connection from a second address has standing when the first is closed,
-//     or when the first does not answer a question in time. Both wait meanwhile: nothing is lost.
+//     or when the first does not answer a question in time. Meanwhile messages from and to both wait, and none is lost.
 //
-// The second rule holds for peers that sign as well: two machines with one key are still two. It does not hold for a peer that has signed
-// where a connection comes by another machine of this site: unmodified peers connect to each of their seeds.
+// The second rule also holds for peers that sign: two machines with one key are still two. It does not hold where a peer that
+// has signed connects by another machine of this site: unmodified peers connect to each of their seeds.
 const (
-	answerWithin = 5 * time.Second  // the first address, to a question of the gateway's
-	askAgain     = 10 * time.Second // the first address, for the sake of the same second one
-	sayAgain     = time.Hour        // in the log, about the same two addresses
-	proveFirst   = 5 * time.Second  // after which a connection without a proof is asked to say something again
+	answerWithin = 5 * time.Second  // time for the first address to answer a question of the gateway
+	askAgain     = 10 * time.Second // least time between two questions to the first address about the same second one
+	sayAgain     = time.Hour        // least time between two log lines about the same two addresses
+	proveFirst   = 5 * time.Second  // after which a connection without a proof is asked again
 	proveMost    = time.Minute
 	maxSeconds   = 16 // second addresses of a peer that are remembered
 	maxOutside   = 32 // connections of a peer without standing
 
-	// Most octets kept of what connections without standing have said, while the gateway finds out: of one, of all together.
+	// Most octets of messages that are kept for connections without standing while the gateway finds out: of one, of all together.
 	maxHeard, maxHeardAll = 128 << 10, 8 << 20
 )
 
@@ -47,8 +47,8 @@ type hostIdentity struct {
 	leases  *leases
 	streams *streams
 	secure  *secure
-	handle  func(c *conn, body []byte) // what a connection said before it had standing
-	open    []*peer                    // with connections that have none, in order
+	handle  func(c *conn, body []byte) // for messages that came before the connection had standing
+	open    []*peer                    // peers with connections without standing, in order
 	heard   int                        // octets
 }
 
@@ -65,11 +65,11 @@ type standing struct {
 // identity is what the gateway knows of a peer's identity.
 type identity struct {
 	signs   bool    // its id is made of a certificate with which it has signed
-	host    string  // from where it was here last
+	host    string  // address from which it was here last
 	outside []*conn // without standing, oldest first
 	until   time.Time
 	prove   time.Time // when connections that have proven nothing are asked next; zero: there are none
-	proofs  int       // times that they were
+	proofs  int       // how often they were asked
 	seconds map[string]second
 	left    time.Time // when its last connection went
 }
@@ -88,7 +88,7 @@ func hostOf(remote string) string {
 	return remote
 }
 
-// arrived finds out what standing a connection has that names a peer.
+// arrived finds out whether a connection that names a peer has standing.
 func (w *hostIdentity) arrived(c *conn, line jxta.Welcome) {
 	c.line = line
 	if w.unproven(c) {
@@ -106,7 +106,7 @@ func (w *hostIdentity) unproven(c *conn) bool {
 	if !c.peer.identity.signs || c.proven {
 		return false
 	}
-	// Over HTTP messages come by themselves, so what one poll's peer has proven holds for its other polls.
+	// Over HTTP each message is a request of its own, so a proof on one poll of a peer holds for its other polls.
 	kin := func(x *conn) bool {
 		return x.proven && x.scheme == "http" && c.scheme == "http" && hostOf(x.remote) == hostOf(c.remote)
 	}
@@ -120,9 +120,9 @@ func (w *hostIdentity) try(c *conn) bool {
 	switch {
 	case len(p.conns) == 0:
 	case hostOf(p.conns[0].remote) == host:
-		w.answered(p) // it is there, and has connected again
+		w.answered(p) // the first address is there, and has connected again
 	case c.proven && (slices.Contains(w.cfg.Beside, host) || slices.Contains(w.cfg.Beside, hostOf(p.conns[0].remote))):
-		// One of both is by another machine of the site, and has that one's address.
+		// One of both comes by another machine of the site, and has that machine's address.
 	default:
 		w.putOutside(c)
 		if !w.now.Before(p.identity.seconds[host].until) {
@@ -150,7 +150,7 @@ func (w *hostIdentity) admit(c *conn) {
 	}
 	if a, err := jxta.ParseAddress(c.line.Dest); err == nil {
 		if _, service, param := jxta.Demangle(a.Service, a.Param); serviceIs(service, jxta.ClassRelay) {
-			w.leases.relayRequest(c, param, true) // the request hides in the address dialled (wire 10)
+			w.leases.relayRequest(c, param, true) // the request is part of the address dialled (wire 10)
 		}
 	}
 	w.outlets.pump(p)
@@ -162,8 +162,8 @@ func (w *hostIdentity) admit(c *conn) {
 	}
 }
 
-// believes reports whether a message is the peer's that its connection names. maker is the id that the certificate of
-// its trailer makes; "" where it has no trailer.
+// believes reports whether a message comes from the peer that its connection names. maker is the id that the certificate of
+// its trailer makes; "" if it has no trailer.
 func (w *hostIdentity) believes(c *conn, maker string, body []byte) bool {
 	p := c.peer
 	switch {
@@ -205,7 +205,7 @@ func (w *hostIdentity) prove(c *conn) {
 			if !w.unproven(x) {
 				continue
 			}
-			if hostOf(x.remote) != hostOf(c.remote) { // it has spoken for somebody else
+			if hostOf(x.remote) != hostOf(c.remote) { // x has spoken in the name of another peer
 				w.complain(x, "unsigned", errUnsigned)
 			}
 			w.dismiss(x)
@@ -299,7 +299,7 @@ func (w *hostIdentity) unwatch(p *peer) {
 	}
 }
 
-// forget gives up what a connection without standing has said.
+// forget gives up the messages kept for a connection without standing.
 func (w *hostIdentity) forget(c *conn) [][]byte {
 	heard := c.heard
 	w.heard -= c.size
@@ -310,7 +310,7 @@ func (w *hostIdentity) forget(c *conn) [][]byte {
 // contested reports whether the gateway is finding out where the peer is. Messages for it wait.
 func (p *peer) contested() bool { return !p.identity.until.IsZero() }
 
-// ask makes the first address show that it is there.
+// ask asks the first address to show that it is there.
 func (w *hostIdentity) ask(p *peer) {
 	if p.contested() {
 		return
@@ -322,7 +322,7 @@ func (w *hostIdentity) ask(p *peer) {
 	}
 }
 
-// poke asks a connection for the peer's own advertisement, which every JXTA peer answers (wire 7). It tells nothing.
+// poke asks a connection for the peer's own advertisement, which every JXTA peer answers (wire 7). The question discloses nothing.
 func (w *hostIdentity) poke(c *conn) {
 	if c.quiet {
 		return
@@ -412,7 +412,7 @@ func (w *hostIdentity) left(c *conn) {
 	}
 }
 
-// sweep ends what has been waited for.
+// sweep ends waits whose time is over.
 func (w *hostIdentity) sweep() {
 	for _, p := range slices.Clone(w.open) {
 		if p.contested() && due.Reached(w.now, p.identity.until) && len(p.conns) > 0 {
@@ -447,7 +447,7 @@ func (w *hostIdentity) rearm() {
 	}
 }
 
-// room makes place for a peer that was not here before. The answer is why it has none; "" when it has.
+// room makes room for a peer that was not here before. It returns why there is none; "" if there is.
 func (w *hostIdentity) room(c *conn) (reason string) {
 	host := hostOf(c.remote)
 	away := 0
@@ -465,10 +465,10 @@ func (w *hostIdentity) room(c *conn) (reason string) {
 	return ""
 }
 
-// away reports whether nothing is there that names the peer.
+// away reports whether no connection names the peer.
 func (p *peer) away() bool { return len(p.conns) == 0 && len(p.identity.outside) == 0 }
 
-// evict forgets the peer that has been away longest, of those of one address or, host empty, of all. It spares a peer for
+// evict forgets the peer that has been away longest, among those of one address or, with host "", among all. It spares a peer for
 // which a message of another site waits.
 func (w *hostIdentity) evict(host string) bool {
 	var victim *peer

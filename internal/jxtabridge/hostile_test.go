@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// captured is what a real peer sent to a gateway whose id was gateway.
+// captured is a message of a real peer to a gateway whose id was gateway.
 func captured(t testing.TB, name string) (body []byte, peer, gateway string) {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("..", "jxta", "testdata", name+".msg"))
@@ -174,10 +174,10 @@ func TestHostileMessages(t *testing.T) {
 	f.take()
 	g.silence("nothing of it reaches others")
 	f.connect(jxta.NetGroup)
-	f.one() // and the peer is served as ever
+	f.one() // and the peer is served as before
 }
 
-// A group id that is none: no lease in it, nothing addressed to it, nothing of it on the link.
+// An id that is not a group's: there is no lease in it, no address in it is accepted, and nothing of it crosses the link.
 func TestGroupThatIsNone(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "uuid")
@@ -284,7 +284,7 @@ func TestIdentityOnDisk(t *testing.T) {
 	}
 }
 
-// Whatever a peer sends, the bridge answers within its bounds, and to nobody but peers of this site.
+// Whatever a peer sends, the bridge answers within its bounds, and only to peers of this site.
 func FuzzReceived(f *testing.F) {
 	files, err := filepath.Glob("../jxta/testdata/*.msg")
 	if err != nil || len(files) == 0 {

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// poll opens a back channel as internal/edge/lan tells of it.
+// poll opens a back channel, with the events of internal/edge/lan.
 func (f *fake) poll(dest string) site.ConnID {
 	f.n.Helper()
 	f.n.conns++
@@ -62,7 +62,7 @@ func TestPollIsRelayConnection(t *testing.T) {
 	}
 }
 
-// Two polls are open, the newest carries; what it did not write goes to the older, and what none can write waits for
+// Two polls are open, and the newest carries; messages that it did not write go to the older, and messages that none can write wait for
 // the next. Meanwhile the peer's own messages are heard.
 func TestTwoPollsAndThenNone(t *testing.T) {
 	n, f, relay := httpNode(t)
@@ -124,7 +124,7 @@ func TestTwoPollsAndThenNone(t *testing.T) {
 	}
 }
 
-// A message of a peer that has no poll yet, or of somebody who claims to be it, draws nothing to itself.
+// A message of a peer that has no poll yet, or of somebody who claims to be that peer, gets no messages sent to it.
 func TestQuietFromTheBeginning(t *testing.T) {
 	n, f, relay := httpNode(t)
 	poll := f.poll(relay)

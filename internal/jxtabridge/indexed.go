@@ -11,9 +11,10 @@ import (
 	"aldis/internal/jxta"
 )
 
-// Many peers publish a pipe in their own cache alone. Those of 2.2 push an index of it to their rendezvous, those of 2.7 nothing:
-// there a rendezvous asks its peers when somebody looks for it. So a gateway asks for what an index names, asks its peers for what a
-// far site looks for by name, and keeps the pipes in the answers without telling anybody. One crosses when a far site asks for it.
+// Many peers publish a pipe only in their own cache. Peers of 2.2 push an index of it to their rendezvous, peers of 2.7 push nothing:
+// there a rendezvous asks its peers when somebody looks for it. So a gateway asks for the advertisements that an index names,
+// asks its peers for what a far site looks for by name, and keeps the pipes in the answers to itself. A pipe crosses when a far
+// site asks for it.
 
 // indexed looks through a peer's index for advertisements not seen yet and asks the peer for them.
 func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
@@ -38,8 +39,8 @@ func (dir *directory) indexed(p *peer, group string, s jxta.SRDI) {
 	}
 }
 
-// indexAgain is how often a peer is asked for a name in its index at the most: what it answers may be kept from the directory, or
-// has expired there.
+// indexAgain is the least time between two questions to a peer for one name in its index: rules may keep its answer from the
+// directory, or it has expired there.
 const indexAgain = time.Hour
 
 // askPeer sends a discovery query to a local peer, from the gateway.
@@ -47,7 +48,7 @@ func (dir *directory) askPeer(p *peer, group string, q jxta.DiscoveryQuery) {
 	dir.outlets.enqueue(p, dir.ghosts.routedHere(p, group, jxta.URN(jxta.ClassResolver), group+"ORes", []jxta.Element{dir.query(group, q)}))
 }
 
-// query is a discovery query of the gateway's own.
+// query is a discovery query of the gateway itself.
 func (dir *directory) query(group string, q jxta.DiscoveryQuery) jxta.Element {
 	dir.token++
 	rq := jxta.ResolverQuery{Handler: jxta.HandlerDiscovery, QueryID: int(dir.token & 0x7fffffff), Src: dir.me,
@@ -55,7 +56,7 @@ func (dir *directory) query(group string, q jxta.DiscoveryQuery) jxta.Element {
 	return xmlElement(group+"ORes", rq.Append(nil))
 }
 
-// promote makes an advertisement that was only indexed one that its peer has published: far sites may not know it yet.
+// promote turns an advertisement that was only indexed into one that its peer has published: far sites may not know it yet.
 func (dir *directory) promote(k advcache.Key) {
 	if dir.index[k] {
 		delete(dir.index, k)
@@ -63,11 +64,11 @@ func (dir *directory) promote(k advcache.Key) {
 	}
 }
 
-// named says that a question is for something certain: a name, an id, or a part of one.
+// named says whether a question is for something certain: a name, an id, or a part of one.
 func named(q advcache.Question) bool { return q.Attr != "" && strings.Trim(q.Value, "*") != "" }
 
-// fits says whether an advertisement answers a question of a far site. One that is only indexed answers a question that is for
-// something certain, unless one that was published names the same pipe and answers too.
+// fits says whether an advertisement answers a question of a far site. An advertisement that is only indexed answers a question
+// that is for something certain, unless a published one names the same pipe and answers, too.
 func (dir *directory) fits(q advcache.Question, e *advcache.Entry) bool {
 	switch {
 	case !q.Matches(e):
@@ -85,14 +86,14 @@ func (dir *directory) fits(q advcache.Question, e *advcache.Entry) bool {
 	return true
 }
 
-// Local peers are asked again for what a far site still looks for, each time after twice as long: a peer may have come since, or
-// the thing. Their questions wait while this many messages do.
+// Local peers are asked again for what a far site still looks for, each time after twice as long: in the meantime a peer may
+// have come, or published it. The questions wait while maxHere pushes wait.
 const (
 	hereAgain = 15 * time.Second
 	maxHere   = maxPushes / 2
 )
 
-// askHere asks the peers of a group for what a far site looks for there, unless that is one thing and it is known.
+// askHere asks the peers of a group for what a far site looks for there, unless it is a single advertisement that is known.
 func (dir *directory) askHere(a *ask) {
 	q := &a.question
 	a.here = time.Time{}
@@ -110,7 +111,7 @@ func (dir *directory) askHere(a *ask) {
 	}
 }
 
-// isHere says whether something of this site answers a question.
+// isHere says whether an advertisement of this site answers a question.
 func (dir *directory) isHere(q advcache.Question) bool {
 	return slices.ContainsFunc(dir.cache.Find(dir.now, q, maxAnswers), func(e *advcache.Entry) bool { return e.Site == 0 })
 }

@@ -15,7 +15,7 @@ func pipeNamed(name, pipe string) string {
 	return fmt.Sprintf("<jxta:PipeAdvertisement><Id>%s</Id><Type>JxtaUnicast</Type><Name>%s</Name></jxta:PipeAdvertisement>", jxta.URN(pipe), name)
 }
 
-// indexes pushes an index of names to the rendezvous, as 2.2 does for what it has published in its own cache.
+// indexes pushes an index of names to the rendezvous, like 2.2 for advertisements in its own cache.
 func (f *fake) indexes(names ...string) {
 	f.n.Helper()
 	s := jxta.SRDI{Peer: f.id, Key: "Adv"}
@@ -58,7 +58,7 @@ func (f *fake) answers(docs ...string) {
 	f.say(f.n.cfg.Identity.Peer, jxta.NetGroup, jxta.URN(jxta.ClassResolver), "jxta-NetGroupIRes", xmlElement("jxta-NetGroupIRes", r.Append(nil)))
 }
 
-// wants gives a gateway what peers of a far site look for by name.
+// wants gives a gateway a question of peers of a far site for a name.
 func (n *node) wants(from uint16, name string) {
 	n.Helper()
 	it := site.Item{Kind: site.Question, Scope: jxta.NetGroup, Sub: jxta.TypeAdv, Expires: n.now.Add(time.Hour)}
@@ -68,7 +68,7 @@ func (n *node) wants(from uint16, name string) {
 	n.step(site.FarItem{Site: from, Item: it})
 }
 
-// As the shell's talk does it: the user's pipe is published at home and only indexed, and looked for by name and by pattern.
+// Like the shell's talk: the user's pipe is published at home and only indexed, and looked for by name and by pattern.
 func TestIndexedPipeIsFoundAcross(t *testing.T) {
 	for _, pattern := range []string{"JxtaTalkUserName.bob", "JxtaTalkUserName.*"} {
 		a, b := newNode(t, 1), newNode(t, 2)
@@ -99,7 +99,7 @@ func TestIndexedPipeIsFoundAcross(t *testing.T) {
 	}
 }
 
-// JXSE 2.7 pushes no index: peers that may have something are asked when a far site looks for it, and again while none has it.
+// JXSE 2.7 pushes no index: peers that may have an advertisement are asked when a far site looks for it, and again while none has it.
 func TestLocalPeersAreAskedForAFarSite(t *testing.T) {
 	n := newNode(t, 1)
 	f, g := n.peer("A", "cbid"), n.peer("B", "cbid")
@@ -131,7 +131,7 @@ func TestLocalPeersAreAskedForAFarSite(t *testing.T) {
 	}
 }
 
-// What is only indexed costs the link nothing that what is published would not cost.
+// An advertisement that is only indexed costs the link no more than a published one.
 func TestIndexedPipeCostsNothingUnasked(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
@@ -171,7 +171,7 @@ func TestIndexedPipeCostsNothingUnasked(t *testing.T) {
 	}
 }
 
-// Far questions make a bounded number of messages here, and hold up nothing that is handed out.
+// Far questions make a bounded number of messages here, and do not hold up advertisements that are handed out.
 func TestHostileQuestionsForLocalPeers(t *testing.T) {
 	n := newNode(t, 1)
 	for i := range 20 {

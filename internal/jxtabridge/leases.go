@@ -24,14 +24,14 @@ type leases struct {
 	arrivals  *arrivals
 }
 
-// lease answers the rendezvous lease protocol, for whatever group asks (wire 5.1, ghosts 9).
+// lease answers the rendezvous lease protocol, for any group (wire 5.1, ghosts 9).
 func (ls *leases) lease(in inbound) {
 	if e := find(in.elements, "Connect", ""); e != nil && e.Name == "Connect" {
 		ls.connect(in, e.Data)
 	}
 	if e := find(in.elements, "Disconnect", ""); e != nil {
 		ls.end(in.from, in.group)
-		if p := in.from; p.wantsNudge() { // should it stay after all
+		if p := in.from; p.wantsNudge() { // if it stays after all
 			p.nudge = due.Latest(p.nudge, ls.now.Add(firstNudge))
 			ls.outlets.peerAt(p, p.nudge)
 		}
@@ -91,8 +91,8 @@ func (o *outlets) peerItem(p *peer, group string) site.Item {
 		Home: o.withheld(group), To: p.leases[group].to}
 }
 
-// end forgets a peer in a group: its pipes close, and what is for it there waits until it is back. What its sockets were
-// given counts as handed over when they have taken it.
+// end forgets a peer in a group: its pipes close, and messages for it there wait until it is back. Messages that its sockets were
+// given count as handed over when the sockets have taken them.
 func (ls *leases) end(p *peer, group string) {
 	if p.leases[group] == nil {
 		return
@@ -126,14 +126,14 @@ func (p *peer) pipeKeys() []pipeKey {
 
 const (
 	tellAgain = 20 * time.Second
-	// A peer that starts has its lease within 14 s of its first connection (2.2; baseline 4). One that has none later
-	// got its own from a gateway that forgot it, and would say nothing until it renews, minutes later (ghosts 10).
+	// A peer that starts has its lease within 14 s of its first connection (2.2; baseline 4). A peer that has none later
+	// has a lease from a gateway that has forgotten it, and would say nothing until it renews, minutes later (ghosts 10).
 	firstNudge = 20 * time.Second
 	nudgeAgain = time.Minute
 )
 
-// expect sends Disconnect to a peer that talks without a lease, which makes 2.7 ask for one within two seconds
-// (ghosts 10). What it said is handled all the same.
+// expect sends Disconnect to a peer that talks without a lease, which makes 2.7 ask for a lease within two seconds
+// (ghosts 10). Its message is handled all the same.
 func (ls *leases) expect(in inbound) {
 	p := in.from
 	if p.leases[in.group] != nil {
@@ -203,7 +203,7 @@ func (ls *leases) relayRequest(c *conn, request string, first bool) {
 	ls.outlets.transmit(c, m, false)
 }
 
-// peerView answers a probe of 2.2, which asks for no lease before (baseline 6). For a sub-group the probe comes
+// peerView answers a probe of 2.2, which asks for no lease before the answer (baseline 6). For a sub-group the probe comes
 // through a propagate pipe of the net peer group and names the group itself (ghosts 9).
 func (ls *leases) peerView(in inbound) {
 	var probe *jxta.Element
@@ -244,7 +244,7 @@ func (ls *leases) endAll(p *peer) {
 	}
 }
 
-// nameIn is the name in a peer's advertisement; "" where there is none.
+// nameIn is the name in a peer's advertisement; "" if there is none.
 func nameIn(doc []byte) string {
 	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
 	if err != nil {

@@ -64,7 +64,7 @@ func (c *crowd) connectBody(m *member) []byte {
 func (c *crowd) step(ev site.Event) site.Output {
 	out := c.b.Step(c.now, ev)
 	c.wake = out.Deadline
-	var last Written // a socket tells once of what it took together
+	var last Written // a socket reports bodies that it took together once
 	for _, s := range check.Only[Send](out.Orders) {
 		c.heard++
 		c.bytes += len(s.Body)
@@ -95,7 +95,7 @@ func (c *crowd) routed(m *member, to, service, param string, elements ...jxta.El
 	return c.body(m, outer, outerParam, append(elements, xmlElement(elRouter, r.Append(nil)))...)
 }
 
-// serial stands in prepared messages where each one that is sent has a number of its own.
+// serial is the place in prepared messages for a number of their own.
 const serial = "serial-000000000000"
 
 // propagated is a message of m's to the whole group.
@@ -104,7 +104,7 @@ func (c *crowd) propagated(m *member, service, param string, elements ...jxta.El
 	return c.routed(m, c.cfg.Identity.Peer, svcPropagate, jxta.NetGroup, append(elements, xmlElement(elPropagate+jxta.NetGroup, h.Append(nil)))...)
 }
 
-// next numbers a prepared message. The bridge keeps nothing of a body, so the same octets serve again.
+// next numbers a prepared message. The bridge keeps no body, so the same octets serve again.
 func (c *crowd) next(body []byte) []byte {
 	c.count++
 	number := fmt.Appendf(nil, "serial-%012d", c.count)
@@ -148,7 +148,7 @@ func (c *crowd) fill(first, count int, siteID uint16, life time.Duration) {
 	}
 }
 
-// The row of the load table: 32 peers, 10,000 advertisements. "half" asks every other time for what nobody has.
+// The row of the load table: 32 peers, 10,000 advertisements. "half" asks every other time for something that nobody has.
 func BenchmarkQuery(b *testing.B) {
 	for _, q := range []struct {
 		name, attr string
@@ -184,7 +184,7 @@ func BenchmarkQuery(b *testing.B) {
 	}
 }
 
-// A message between two local peers, as a pipe sends it; the cost of the bridge alone.
+// A message of a pipe between two local peers; only the cost of the bridge.
 func BenchmarkRelay(b *testing.B) {
 	for _, size := range []int{200, 64 << 10} {
 		data := jxta.Element{Namespace: "trk", Name: "body", Data: []byte(strings.Repeat("x", size))}

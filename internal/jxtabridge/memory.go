@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// What a restarted gateway has to know: its peers with leases and pipes, and what they published. Far items come
+// Memories for a restarted gateway: its peers with leases and pipes, and their advertisements. Far items come
 // again from the gateway's own store.
 const (
 	memPeer = "peer/"
@@ -38,7 +38,7 @@ type pipeMemory struct {
 	Group string `json:"group"`
 	Pipe  string `json:"pipe"`
 	Kind  uint8  `json:"kind"`
-	// Untold: far sites did not know of it yet.
+	// Untold: far sites did not know the pipe yet.
 	Untold bool `json:"untold,omitempty"`
 }
 
@@ -73,7 +73,7 @@ func (dir *directory) rememberAdv(e *advcache.Entry) {
 	dir.remember(advKey(e.Key), advMemory{e.Peer, e.Expires, e.Doc, dir.index[e.Key]})
 }
 
-// recallPeer restores one memory of a peer, recallAdv one of an advertisement; what is not understood is left out.
+// recallPeer restores one memory of a peer, recallAdv one of an advertisement; unknown ones are left out.
 func (o *outlets) recallPeer(id string, value []byte) {
 	var pm peerMemory
 	if json.Unmarshal(value, &pm) != nil || len(pm.Leases) == 0 {

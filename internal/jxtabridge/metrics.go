@@ -2,7 +2,7 @@ package jxtabridge
 
 import "aldis/internal/site"
 
-// values are those of one metric, by the value of its label; "" is that of a metric without a label.
+// values are the values of one metric, by the value of its label; a metric without a label has one, under "".
 type values map[string]uint64
 
 // Metrics are the numbers of the adapter for the operator's graphs.

@@ -13,24 +13,24 @@ import (
 	"aldis/internal/site"
 )
 
-// TestMischiefOnTheLAN gives the LAN for an hour to somebody who has no peer's key: he opens connections and says
-// nothing, or another peer's welcome, polls for another peer, sends again what he has seen, from his addresses and by
+// TestMischiefOnTheLAN lets an attacker without any peer's key into the LAN for an hour: he opens connections and sends
+// nothing, or another peer's welcome, polls for another peer, sends again messages that he has seen, from his addresses and by
 // multicast, disconnects others, closes their pipes, forges messages in their names, invents peers, and floods. What
-// docs/limits.md promises ("Peers on the LAN") holds: peers that sign, and peers that do not and answer at
-// their first address, get all that is for them, once and in order; he gets nothing of it, nothing of his goes out in a
-// signed peer's name, and what is kept is bounded.
+// docs/limits.md promises ("Peers on the LAN") holds: peers that sign, and peers that do not sign and answer at
+// their first address, get all their messages, once and in order; he gets none of them, none of his messages goes out in a
+// signed peer's name, and the gateway's memory is bounded.
 func TestMischiefOnTheLAN(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) { (&scoundrel{rng: rand.New(rand.NewPCG(seed, 77))}).play(t) })
 	}
 }
 
-// scoundrel does the mischief.
+// scoundrel is the attacker.
 type scoundrel struct {
 	rng    *rand.Rand
 	n      *node
 	honest []*fake
-	seen   [][]byte // what honest peers have sent
+	seen   [][]byte // bodies that honest peers have sent
 	open   []*fake  // his connections
 	did    map[string]int
 }
@@ -40,7 +40,7 @@ func (s *scoundrel) address() string {
 	return fmt.Sprintf("10.66.1.%d:%d", 1+s.rng.IntN(6), 9000+s.rng.IntN(60))
 }
 
-// dial opens a connection with an id; "": he says no welcome.
+// dial opens a connection with an id; "": he sends no welcome.
 func (s *scoundrel) dial(id string) *fake {
 	x := &fake{n: s.n, name: "scoundrel", id: id, addr: s.address(), dead: s.rng.IntN(3) > 0}
 	if s.rng.IntN(3) == 0 {
@@ -75,7 +75,7 @@ func (s *scoundrel) mine() *fake {
 	return s.open[s.rng.IntN(len(s.open))]
 }
 
-// act does one thing.
+// act does one piece of mischief.
 func (s *scoundrel) act(t *testing.T) {
 	victim := s.honest[s.rng.IntN(len(s.honest))]
 	old := s.seen[s.rng.IntN(len(s.seen))]
@@ -112,7 +112,7 @@ func (s *scoundrel) act(t *testing.T) {
 		x := s.mine()
 		x.pipe(jxta.NetGroup, pipe1, jxta.PipeTypeUnicast, s.rng.IntN(2) == 0)
 		x.disconnect(jxta.NetGroup)
-	case 10: // a peer that there is not
+	case 10: // a peer that does not exist
 		s.dial(peerName("uuid", 5000+s.rng.IntN(3000))).connect(jxta.NetGroup)
 	case 11:
 		x := s.mine()
@@ -167,7 +167,7 @@ func (s *scoundrel) play(t *testing.T) {
 				want[i] = append(want[i], text)
 			}
 		}
-		if second%120 == 60 { // a word of the honest, and what they have
+		if second%120 == 60 { // a message of an honest peer, and the messages that all have got
 			f := s.honest[s.rng.IntN(len(s.honest))]
 			f.wire(jxta.NetGroup, pipe2, fmt.Sprint("true-", second), body("true "+f.name))
 			f.connect(jxta.NetGroup)
@@ -198,11 +198,11 @@ func (s *scoundrel) play(t *testing.T) {
 	check.True(t, "the log is readable", len(n.notes) <= 60*mostNotes, len(n.notes))
 }
 
-// mostNotes are the lines of the log in a minute, in the mean, for six hosts of his. The log takes at most 20 of one text, reason and
+// mostNotes are the lines of the log in a minute, on average, for his six hosts. The log takes at most 20 of one text, reason and
 // host.
 const mostNotes = 40
 
-// judge looks whether anything is wrong now.
+// judge checks that nothing is wrong now.
 func (s *scoundrel) judge(t *testing.T) {
 	for _, x := range s.open {
 		for _, text := range x.bodies() {
@@ -230,7 +230,7 @@ func (s *scoundrel) judge(t *testing.T) {
 	}
 }
 
-// firstDifferent says where two lists part.
+// firstDifferent says where two lists differ first.
 func firstDifferent(got, want []string) string {
 	for i := range min(len(got), len(want)) {
 		if got[i] != want[i] {

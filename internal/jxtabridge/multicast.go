@@ -11,9 +11,9 @@ import (
 	"aldis/internal/jxta"
 )
 
-// Multicast is one more way in (wire 2.7): a peer says something there to everybody. A peer with a lease and a connection
-// says all of it over that connection too, so its datagrams are copies, true or forged, and nothing is made of them.
-// Others are strangers: they are answered by multicast, within a rate, and what they say is taken in within bounds.
+// Multicast is one more way into the gateway (wire 2.7): a peer sends a message there to everybody. A peer with a lease and a connection
+// also sends all such messages over its connection, so its datagrams are copies, true or forged, and are dropped.
+// Others are strangers: they are answered by multicast, within a rate, and their messages are taken in within bounds.
 
 // Shout is one multicast datagram to send: a message of Message octets and its trailer.
 type Shout struct {
@@ -27,7 +27,7 @@ const (
 
 	strangerStays = 5 * time.Minute // after its last datagram
 	maxStrangers  = 256
-	everyStranger = "strangers" // one peer in the accounts: ids by multicast cost nothing
+	everyStranger = "strangers" // all strangers count as one peer: ids by multicast cost nothing
 	maxOverheard  = 1024        // message ids heard by multicast; adverts taken from strangers
 	// Datagrams a second, and at once. JXTA peers ask every 15 s; fifty that start together get their answers within 2 s.
 	shoutRate, shoutBurst         = 20, 40
@@ -87,7 +87,7 @@ func (b *Bridge) heard(ev Heard) {
 		b.complain(c, "multicast_forged", err)
 		return
 	}
-	if m.Find("jxta", elRouter) != nil { // no datagram has one; the writer of this one wants to be somebody else
+	if m.Find("jxta", elRouter) != nil { // no datagram has one; the sender of this one pretends to be another peer
 		b.complain(c, "multicast_forged", errForeign)
 		return
 	}
@@ -98,7 +98,7 @@ func (b *Bridge) heard(ev Heard) {
 		return
 	}
 	switch {
-	case in.param == worldGroup: // of the platform below the net peer group: nothing there is for a gateway
+	case in.param == worldGroup: // for the platform below the net peer group: a gateway has nothing to do there
 	case known != nil && len(known.conns) > 0 && known.leases[in.group] != nil:
 		b.stats.MulticastCopies++
 	case !b.multicast.meet(src, in.group):
@@ -112,7 +112,7 @@ func (b *Bridge) heard(ev Heard) {
 	}
 }
 
-// emitter is the peer that says it has sent a datagram.
+// emitter is the peer that claims to have sent a datagram.
 func emitter(m jxta.Message) (string, error) {
 	e := m.Find("jxta", elHeaderSrc)
 	if e == nil {
@@ -125,8 +125,8 @@ func emitter(m jxta.Message) (string, error) {
 	return src, err
 }
 
-// authentic checks what can be checked: a trailer must be the claimed peer's, and an id that is made of a certificate
-// must be made of this one (wire 1.3, 2.5); a peer that signs over TCP signs here too.
+// authentic makes the possible checks: a trailer must be the claimed peer's, and an id that is made of a certificate
+// must be made of this one (wire 1.3, 2.5); a peer that signs over TCP must sign here, too.
 func authentic(src string, known *peer, message, trailer []byte) error {
 	if len(trailer) == 0 {
 		if known != nil && (known.identity.signs || known.known && known.signed) {
@@ -150,7 +150,7 @@ func authentic(src string, known *peer, message, trailer []byte) error {
 	return nil
 }
 
-// meet notes that a stranger is there; false: there are too many.
+// meet notes that a stranger is there; false: there are too many strangers.
 func (eth *multicast) meet(id, group string) bool {
 	s := eth.strangers[id]
 	if s == nil {
@@ -190,8 +190,8 @@ func (eth *multicast) listened(group string) bool {
 	return false
 }
 
-// fresh reports whether a propagated message is new. One that came by multicast and over a connection of the same
-// peer is one message; what a stranger says in another's name cannot make that other's message look old.
+// fresh reports whether a propagated message is new. If it came by multicast and over a connection of the same
+// peer, it is one message; a stranger that uses another peer's name cannot make that peer's message look old.
 func (eth *multicast) fresh(from *peer, key string) bool {
 	if eth.cfg.Multicast == "" {
 		return eth.seen.Add(key)
@@ -211,8 +211,8 @@ func (eth *multicast) mayCarry(from *peer) bool {
 	return false
 }
 
-// mayPublish reports whether an advertisement of this peer is taken in. A stranger's is when there is none with its
-// key but a stranger's.
+// mayPublish reports whether an advertisement of this peer is taken in. A stranger's is taken in unless a peer that is no
+// stranger has one with its key.
 func (eth *multicast) mayPublish(from *peer, key string, there bool) bool {
 	own := eth.adverts[key]
 	if !from.stranger {
@@ -230,7 +230,7 @@ func (eth *multicast) mayPublish(from *peer, key string, there bool) bool {
 	return true
 }
 
-// shoutAnswer sends something to a stranger by multicast, as far as its share reaches.
+// shoutAnswer sends an answer to a stranger by multicast, within the stranger's share.
 func (eth *multicast) shoutAnswer(to, group, service, param string, elements []jxta.Element) {
 	s := eth.strangers[to]
 	if s == nil || !s.shouts.Allow(eth.now, strangerRate, strangerBurst) {
@@ -250,7 +250,7 @@ func (eth *multicast) respond(p *peer, src, group string, r jxta.ResolverRespons
 	eth.outlets.enqueue(p, eth.ghosts.routed(p, src, group, jxta.URN(jxta.ClassResolver), group+"IRes", e))
 }
 
-// shoutResponse is respond by multicast: a propagated message, as a peer without a rendezvous publishes remotely.
+// shoutResponse is respond by multicast: a propagated message, in the way in which a peer without a rendezvous publishes remotely.
 func (eth *multicast) shoutResponse(to, group string, r jxta.ResolverResponse) {
 	h := eth.ownHeader(jxta.URN(jxta.ClassResolver), group+"IRes")
 	eth.shoutAnswer(to, group, svcPropagate, group, []jxta.Element{
@@ -264,8 +264,8 @@ func (eth *multicast) ownHeader(service, param string) jxta.Propagate {
 	return jxta.Propagate{MessageID: id, Service: service, Param: param, TTL: 1, Path: []string{eth.me}}
 }
 
-// shout writes a datagram in the form that all generations read: signed, for those that ask for it, with the length
-// of the message alone, so that the others stop before the trailer (wire 2.7).
+// shout writes a datagram in the form that all generations read: signed, because some demand it, with the length
+// of the message without the trailer, so that the others stop before the trailer (wire 2.7).
 func (eth *multicast) shout(group, service, param string, elements []jxta.Element) {
 	if eth.cfg.Multicast == "" {
 		return

@@ -63,7 +63,7 @@ func wired(id, msgID string) []jxta.Element {
 
 var ores, ires = jxta.NetGroup + "ORes", jxta.NetGroup + "IRes"
 
-// shouted reads the datagrams of an output as a signed 2.7 peer does, which checks the trailer.
+// shouted reads the datagrams of an output like a signed 2.7 peer, which checks the trailer.
 func (n *node) shouted(out site.Output) (ms []jxta.Message) {
 	n.Helper()
 	for _, s := range check.Only[Shout](out.Orders) {
@@ -83,7 +83,7 @@ func (n *node) shouted(out site.Output) (ms []jxta.Message) {
 	return ms
 }
 
-// A stranger's question is answered by multicast from what is known of the far side, with the question's own number.
+// A stranger's question is answered by multicast from the known far advertisements, with the question's own number.
 func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	n := etherNode(t)
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Scope: jxta.NetGroup, Owner: peerName("cbid", 900), ID: "h-1", Sub: jxta.TypeAdv,
@@ -105,7 +105,7 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	if e := ms[0].Find("jxta", elHeaderSrc); e == nil || string(e.Data) != jxta.URN(n.cfg.Identity.Peer) {
 		t.Error("receivers cannot know their own datagrams")
 	}
-	// What nobody knows is not answered and not remembered; the far sites are asked once, as for a peer with a lease.
+	// A question without an answer is not remembered; the far sites are asked once, as for a peer with a lease.
 	out = n.hear(everybody(t, id, jxta.NetGroup, jxta.URN(jxta.ClassResolver), ores, asked(id, 78, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: "none"})))
 	if len(check.Only[Shout](out.Orders)) != 0 || n.b.Status().Questions != 0 || len(n.takeCarry()) != 0 {
 		t.Errorf("%+v", out)
@@ -143,8 +143,8 @@ func TestStrangerIsAnsweredByMulticast(t *testing.T) {
 	}
 }
 
-// One message by multicast and over the connection is one message, whichever comes first, and the gateway's own
-// datagrams and those of the platform's world group are none.
+// A message that comes by multicast and over the connection is one message, whichever comes first, and the gateway's own
+// datagrams and those of the platform's world group do not count.
 func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 	n := etherNode(t)
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 900), ID: pipe1, Sub: PipePropagate}})
@@ -165,14 +165,14 @@ func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 	if n.b.stats.MulticastCopies != 2 {
 		t.Errorf("%d copies", n.b.stats.MulticastCopies)
 	}
-	// A stranger that dials in without a lease says it both ways too.
+	// A stranger that dials in without a lease also sends it both ways.
 	s := n.dial("S", "uuid", "")
 	n.hear(everybody(t, s.id, jxta.NetGroup, svcWire, jxta.NetGroup, wired(s.id, "m2")...))
 	s.wire(jxta.NetGroup, pipe1, "m2", body("news"))
 	if c := n.takeCarry(); len(c) != 1 {
 		t.Errorf("a stranger's message was carried %d times", len(c))
 	}
-	// It has no lease: what others say goes to it by multicast, once, and what it said itself does not come back.
+	// It has no lease: others' messages go to it by multicast, once, and its own messages do not come back.
 	other.take()
 	other.wire(jxta.NetGroup, pipe1, "m3", body("more"))
 	if n.b.stats.MulticastSent != 1 {
@@ -193,7 +193,7 @@ func TestMulticastAndConnectionAreOneMessage(t *testing.T) {
 	}
 }
 
-// Forged datagrams change nothing of what a leased peer has, spend little of the link, and take bounded memory.
+// Forged datagrams change nothing for a leased peer, spend little of the link, and take bounded memory.
 func TestForgedMulticast(t *testing.T) {
 	n := etherNode(t)
 	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Scope: jxta.NetGroup, Owner: peerName("cbid", 900), ID: pipe1, Sub: PipePropagate}})
@@ -238,7 +238,7 @@ func TestForgedMulticast(t *testing.T) {
 			t.Errorf("%s was not counted: %v", reason, n.b.stats.Refused)
 		}
 	}
-	// A trailer must be the peer's own: here of somebody else's key.
+	// A trailer must be made with the peer's own key: this one is made with another.
 	id := identities()[3]
 	forged, err := jxta.SignMessage(everybody(t, peerName("cbid", 906), jxta.NetGroup, svcWire, jxta.NetGroup, wired(peerName("cbid", 906), "f3")...), id.Key, id.Cert, jxta.URN(peerName("cbid", 906)))
 	if err != nil {
@@ -248,7 +248,7 @@ func TestForgedMulticast(t *testing.T) {
 	if n.hear(forged); n.b.stats.Refused["multicast_forged"] != count+1 {
 		t.Error("a trailer made with another key is believed")
 	}
-	// A flood of questions: far sites hear of few.
+	// A flood of questions: far sites get few of them.
 	for i := range 5000 {
 		who := peerName("uuid", 20000+i%200)
 		n.hear(everybody(t, who, jxta.NetGroup, resolver, ores, asked(who, i, jxta.DiscoveryQuery{Type: jxta.TypeAdv, Threshold: 5, Attr: "Name", Value: fmt.Sprint("no", i)})))

@@ -9,23 +9,23 @@ import (
 	"aldis/internal/site"
 )
 
-// outlets are the ways to local peers: connections, what waits for each peer, and which peers are there.
+// outlets are the routes to local peers: connections, the queue of each peer, and which peers are there.
 type outlets struct {
 	*step
 	conns   map[site.ConnID]*conn
 	source  *conn // of the message being handled
 	waiting map[uint64]*delivery
 	// Peers are also kept in order of their ids, so that a run can be repeated, by group and by deadline: with a thousand
-	// peers a Step must touch only those that it is about.
+	// peers a Step must only touch the peers that it concerns.
 	peers    map[string]*peer
 	order    []*peer                  // all
-	members  map[string][]*peer       // those with a lease, by group
-	timers   due.Heap[*peer]          // those with a deadline
-	openHere map[string]int           // peers that have a pipe open
-	gone     func(*conn)              // has closed
+	members  map[string][]*peer       // peers with a lease, by group
+	timers   due.Heap[*peer]          // peers with a deadline
+	openHere map[string]int           // number of peers that have a pipe open
+	gone     func(*conn)              // called when a connection has closed
 	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
-	arrivals *arrivals                // of which waiting holds the messages
-	withheld func(group string) bool  // not all sites are told of its members
+	arrivals *arrivals                // whose messages waiting holds
+	withheld func(group string) bool  // whether some sites do not know all its members
 }
 
 func newOutlets(s *step) *outlets {
@@ -62,26 +62,26 @@ type flight struct {
 // peer is a local JXTA peer.
 type peer struct {
 	id         string
-	stranger   bool // heard by multicast: of no connection, only for the time of one Step
+	stranger   bool // heard by multicast: without a connection, and only for one Step
 	signed     bool // format of its last message
 	known      bool
 	identity   identity
 	conns      []*conn // with standing, oldest first
-	out        *conn   // carries what goes to it
+	out        *conn   // carries the messages to it
 	leases     map[string]*lease
 	pipes      map[pipeKey]uint8 // open input pipes and their types
 	relayUntil time.Time
 	told       map[string]time.Time // when it was last sent Disconnect, by group
 	queue      []*message
 	queued     int  // octets
-	recalled   bool // of the last run, and has not been back since the start
+	recalled   bool // from the last run, and not back since the start
 	jam        jam
 	next       time.Time // when the next far payload may go out; see Config.Pace
 	address    string    // where it takes connections; "" when that is not known
-	callAt     time.Time // when it is called next, should it have no connection then
-	calls      int       // since it had one
-	nudge      time.Time // when it is told again that it has no lease, though it says nothing
-	at         time.Time // when it is looked after at the latest; zero: it need not be
+	callAt     time.Time // when it is called next, if it has no connection then
+	calls      int       // calls since its last connection
+	nudge      time.Time // when it is told again that it has no lease, although it sends nothing
+	at         time.Time // when the Step must look after it at the latest; zero: never
 	place      int       // in timers, from 1; 0: not there
 	gap        gap
 }
@@ -92,21 +92,21 @@ func newPeer(id string) *peer {
 
 type lease struct {
 	expires time.Time
-	doc     []byte       // what far sites have to know of the peer in this group
+	doc     []byte       // the reduced advertisement of the peer in this group, for far sites
 	index   []jxta.Field // of doc, to find it by
 	to      []uint16     // far sites that have asked for the peer
 }
 
 type pipeKey struct{ group, pipe string }
 
-// message waits for a peer.
+// message is a message that waits for a peer.
 type message struct {
 	elements []jxta.Element // router element included, addresses not
 	source   string         // unique value of the hop's claimed source: the gateway or a ghost
 	service  string         // outer destination service and parameter
 	param    string
 	size     int
-	expires  time.Time // when it is no longer worth sending; zero: the delivery says so
+	expires  time.Time // when it is no longer useful; zero: the delivery says so
 	group    string
 	delivery *delivery
 	confirms bool // Send.Confirms
@@ -136,7 +136,7 @@ func (o *outlets) closed(ev Closed) {
 	}
 	p.conns = slices.DeleteFunc(p.conns, func(x *conn) bool { return x == c })
 	p.unwritten(c)
-	o.arrivals.leave(p) // its lease may be over
+	o.arrivals.leave(p) // its lease may have ended
 	o.gone(c)
 	o.pump(p)
 	o.lost(p)
@@ -159,7 +159,7 @@ func (o *outlets) quiet(ev Quiet) {
 	}
 }
 
-// unwritten takes back what a connection has not written. It goes out on the next connection, before what waits.
+// unwritten takes back the messages that a connection has not written. They go out on the next connection, before waiting ones.
 func (p *peer) unwritten(c *conn) {
 	if p.out == c {
 		p.out = nil
@@ -175,7 +175,7 @@ func (p *peer) unwritten(c *conn) {
 	p.queue = append(again, p.queue...)
 }
 
-// newest is the connection opened last that can be written to; nil: none can.
+// newest is the last opened connection that can be written to; nil: none can.
 func (p *peer) newest() *conn {
 	for _, c := range slices.Backward(p.conns) {
 		if !c.quiet {
@@ -185,11 +185,11 @@ func (p *peer) newest() *conn {
 	return nil
 }
 
-// prune forgets a peer once nothing of it is left.
+// prune forgets a peer when nothing of it is left.
 func (o *outlets) prune(p *peer) {
 	if p.away() && len(p.leases) == 0 {
 		o.arrivals.leave(p)
-		p.queue, p.queued = nil, 0 // nobody has custody of the rest
+		p.queue, p.queued = nil, 0 // the rest is in nobody's custody
 		o.letGo(p)
 		o.removePeer(p)
 	}
@@ -253,7 +253,7 @@ func (o *outlets) enqueue(p *peer, m *message) {
 	}
 }
 
-// pump moves what waits to the peer's connection, as far as its window allows. One connection at a time carries all
+// pump moves waiting messages to the peer's connection, as far as its window allows. One connection at a time carries all
 // messages, so that they stay in order. A newer one takes over when the older has nothing under way.
 func (o *outlets) pump(p *peer) {
 	if p.contested() {
@@ -304,8 +304,8 @@ func (o *outlets) pump(p *peer) {
 	o.unjam(p)
 }
 
-// welcomeBack says how much goes to a peer of the last run that it may have had then: what a gateway had sent and the peer
-// had not acknowledged when the gateway ended, and what had waited.
+// welcomeBack logs how many messages a peer of the last run gets that it may already have: messages that the gateway had sent
+// and the peer had not acknowledged when the gateway stopped, and messages that had waited.
 func (o *outlets) welcomeBack(p *peer) {
 	if !p.recalled {
 		return
@@ -358,7 +358,7 @@ func (o *outlets) transmit(c *conn, m *message, again bool) {
 	o.post(s)
 }
 
-// encode writes the body of a message. What is not signed keeps its long elements as they came in.
+// encode writes the body of a message. A message that is not signed keeps its long elements without a copy.
 func (o *outlets) encode(c *conn, m *message, full jxta.Message) (s Send, err error) {
 	if o.cfg.SignLater && !c.signed {
 		parts, err := jxta.MessageParts(full)
@@ -386,7 +386,7 @@ func (o *outlets) encode(c *conn, m *message, full jxta.Message) (s Send, err er
 func (o *outlets) learnFormat(c *conn, signed bool) {
 	c.known, c.signed = true, signed
 	p := c.peer
-	for _, x := range p.conns { // over HTTP a poll hears nothing itself
+	for _, x := range p.conns { // over HTTP no message comes over a poll itself
 		if c.scheme == "http" && x.scheme == "http" && !x.known {
 			x.signed = signed
 		}

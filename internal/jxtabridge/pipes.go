@@ -49,7 +49,7 @@ func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) bool {
 	return true
 }
 
-// sweepUntold tells of the pipes that turned out to be ordinary ones.
+// sweepUntold tells far sites of the pipes that turned out to be ordinary ones.
 func (ls *leases) sweepUntold() {
 	var settled []untoldPipe
 	for u, t := range ls.outlets.untold {
@@ -72,7 +72,7 @@ func (ls *leases) sweepUntold() {
 }
 
 // srdi learns which pipes a peer has open (wire 5.6). Indexes of 2.2 peers' advertisements make the gateway ask for
-// what it has not seen: those peers do not push the advertisements themselves.
+// those that it has not seen: these peers do not push the advertisements themselves.
 func (ls *leases) srdi(in inbound, _ *jxta.Propagate, e jxta.Element) error {
 	m, err := jxta.ParseResolverSRDI(e.Data)
 	if err != nil {
@@ -91,7 +91,7 @@ func (ls *leases) srdi(in inbound, _ *jxta.Propagate, e jxta.Element) error {
 		return errForeign
 	}
 	if p.leases[in.group] == nil {
-		return nil // it will say so again when it has a lease
+		return nil // it announces the pipe again when it has a lease
 	}
 	if !ofPipes {
 		ls.directory.indexed(p, in.group, s)
@@ -141,7 +141,7 @@ func (ls *leases) pipeUp(p *peer, k pipeKey, kind uint8) {
 	ls.tellPipe(p, k, kind)
 	ls.outlets.openHere[k.pipe]++
 	ls.directory.nowWanted(purpose{id: k.pipe})
-	if kind != PipePropagate { // which nobody has to resolve
+	if kind != PipePropagate { // nobody has to resolve a propagate pipe
 		ls.directory.pipeKnown(p.id, k)
 	}
 	ls.arrivals.back(p, k)

@@ -9,28 +9,28 @@ import (
 	"aldis/internal/site"
 )
 
-// Between local peers nothing is in custody: a message waits in the receiver's queue alone. When a sender is faster than
+// Between local peers nothing is in custody: a message waits only in the receiver's queue. When a sender is faster than
 // its receiver, the gateway stops reading from the sender until the queue is shorter. TCP slows the sender, and nothing
 // is lost. Senders wait for jamMost at the longest. After that the gateway drops the oldest messages of a full queue, as
 // an overrun JXTA rendezvous does, and counts them.
 const (
 	jamMost = 5 * time.Second
-	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. What
-	// lan has read already comes on top of the first.
+	// Shares of a peer's queue (Config.MaxQueue, MaxQueueOctets) from which senders wait, and below which they go on. Messages
+	// that lan has already read come on top of the first.
 	jamFrom, jamTo = 8, 16
 )
 
-// Gate tells the LAN to read no more from a connection, or to go on.
+// Gate tells the LAN to stop reading from a connection, or to go on.
 type Gate struct {
 	Conn site.ConnID
 	Shut bool
 }
 
-// jam is a peer's queue when senders have to wait for it.
+// jam is the state of a peer's queue for which senders have to wait.
 type jam struct {
-	feeders map[*conn]bool // that wait
-	until   time.Time      // how long they do; zero: nobody waits
-	slow    bool           // they have waited for long enough: nobody does until the queue has gone down
+	feeders map[*conn]bool // connections that wait
+	until   time.Time      // how long they wait; zero: none waits
+	slow    bool           // they have waited long enough: none waits again until the queue has become shorter
 }
 
 func (o *outlets) above(p *peer, share int) bool {
@@ -61,7 +61,7 @@ func (o *outlets) throttle(p *peer) {
 	}
 }
 
-// unjam lets the senders go on when there is room again, or nobody to wait for.
+// unjam lets the senders go on when there is room again, or the peer has no connection.
 func (o *outlets) unjam(p *peer) {
 	if !p.jam.slow && len(p.jam.feeders) == 0 {
 		return
@@ -74,7 +74,7 @@ func (o *outlets) unjam(p *peer) {
 	o.letGo(p)
 }
 
-// jammed ends the senders' waiting when it has lasted.
+// jammed ends the senders' waiting when it has lasted long enough.
 func (o *outlets) jammed(p *peer) {
 	if p.jam.until.IsZero() || o.now.Before(p.jam.until) {
 		return

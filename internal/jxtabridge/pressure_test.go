@@ -36,12 +36,12 @@ func TestSenderWaitsForReceiver(t *testing.T) {
 	if got := n.gates(); len(got) != 1 || got[0] != (Gate{from.conn, true}) || sent < 20 {
 		t.Fatalf("after %d messages: gates %v, want the sender's shut", sent, got)
 	}
-	for range 30 { // had been read already
+	for range 30 { // messages that were read already
 		from.say(to.id, jxta.NetGroup, svcPipe, jxta.URN(pipe1), body(strconv.Itoa(sent)))
 		sent++
 	}
 	for range 200 {
-		n.step(Written{to.conn, ^uint64(0)}) // the socket takes what it was given
+		n.step(Written{to.conn, ^uint64(0)}) // the socket takes the messages that it was given
 	}
 	if got := n.gates(); len(got) != 1 || got[0] != (Gate{from.conn, false}) {
 		t.Errorf("when the queue is empty: gates %v, want the sender's open", got)
@@ -58,7 +58,7 @@ func TestSenderWaitsForReceiver(t *testing.T) {
 	}
 }
 
-// A receiver that takes nothing at all stops its senders for a moment only, and then costs what is oldest for it.
+// A receiver that takes nothing at all stops its senders only for a moment, and then loses its oldest messages.
 func TestStalledReceiverStopsNobodyForLong(t *testing.T) {
 	n, from, to := jammedNode(t)
 	send := func(count int) {

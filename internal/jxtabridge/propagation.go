@@ -11,11 +11,11 @@ import (
 
 const (
 	elPropagate = "RendezVousPropagate" // + group
-	elIncarn    = "RdvIncarn"           // + group; 2.2 repeats it when it was given one
+	elIncarn    = "RdvIncarn"           // + group; 2.2 repeats it if it was given one
 	elWire      = "JxtaWireHeader"
 )
 
-// propagation passes on what is for a whole group or for all listeners of a propagate pipe.
+// propagation passes on messages for a whole group or for all listeners of a propagate pipe.
 type propagation struct {
 	*step
 	outlets   *outlets
@@ -29,7 +29,7 @@ type propagation struct {
 }
 
 // wire handles a propagate pipe's message: to every other local peer of the group at once, to the sites that have
-// the pipe open, and for a while to those that open it now.
+// the pipe open, and for a while also to sites that open it later.
 func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 	e := find(in.elements, elWire, "")
 	if e == nil {
@@ -42,7 +42,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 		return
 	}
 	if find(in.elements, "PeerView.PeerAdv", "") != nil {
-		pr.leases.peerView(in) // 2.2 looking for rendezvous of a sub-group; not for other sites (ghosts 9)
+		pr.leases.peerView(in) // 2.2 looks for rendezvous of a sub-group; not for other sites (ghosts 9)
 		return
 	}
 	if w.Src != "" && w.Src != in.from.id { // nobody else relays on this LAN
@@ -64,7 +64,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 	}
 	w.Src = src
 	pr.fanOut(in.group, elements, &w, *h, func(p *peer) bool { return p.id != src })
-	if !in.from.stranger { // peers without a lease have heard a stranger themselves
+	if !in.from.stranger { // peers without a lease have heard a stranger's datagram themselves
 		pr.shoutPropagated(in.group, elements, &w, *h)
 	}
 	if !pr.multicast.mayCarry(in.from) {
@@ -73,7 +73,7 @@ func (pr *propagation) wire(in inbound, h *jxta.Propagate) {
 	pr.carryWire(site.Message{Published: true, Scope: in.group, Topic: w.Pipe, From: src, ID: w.MsgID, Parts: elements})
 }
 
-// application takes out what the far gateway makes anew.
+// application takes out the elements that the far gateway makes itself.
 func application(elements []jxta.Element) []jxta.Element {
 	out := make([]jxta.Element, 0, len(elements))
 	for _, e := range elements {
@@ -111,14 +111,14 @@ func (pr *propagation) propagatedElements(group string, elements []jxta.Element,
 	return append(all, xmlElement(elPropagate+group, h.Append(nil)))
 }
 
-// shoutPropagated is fanOut for peers that have no lease, where there are some.
+// shoutPropagated is fanOut for peers without a lease, if there are any.
 func (pr *propagation) shoutPropagated(group string, elements []jxta.Element, w *jxta.WireHeader, h jxta.Propagate) {
 	if pr.multicast.listened(group) {
 		pr.multicast.shout(group, svcPropagate, group, pr.propagatedElements(group, elements, w, h))
 	}
 }
 
-// group passes on what some other service propagates in its group. Message.To stays empty.
+// group passes on a message that another service propagates in its group. Message.To stays empty.
 func (pr *propagation) group(in inbound, h *jxta.Propagate) {
 	elements := outward(keep(application(in.elements)))
 	m := site.Message{Scope: in.group, From: in.from.id, Service: h.Service, Param: h.Param, ID: h.MessageID, Parts: elements}
@@ -174,7 +174,7 @@ func (pr *propagation) unhold() {
 	pr.held = pr.held[1:]
 }
 
-// release carries what is held for a pipe to a site that has just opened it.
+// release carries messages held for a pipe to a site that has just opened it.
 func (pr *propagation) release(siteID uint16, group, pipe string) {
 	for i := range pr.held {
 		h := &pr.held[i]

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// A rendezvous hands what is published to all its peers, unasked (ghosts 5). With a thousand peers that is a thousand
+// A rendezvous hands published advertisements to all its peers, unasked (ghosts 5). With a thousand peers that is a thousand
 // messages, so they go in portions, and the loop handles other events between them. The queue is bounded: a peer that
 // asks for an advertisement is answered from the cache.
 const (
@@ -17,10 +17,10 @@ const (
 	maxPushes   = 1024 // advertisements that wait to be handed out
 )
 
-// push is one advertisement, or a question for some, on its way to the members of a group.
+// push is one advertisement, or a question for advertisements, on its way to the members of a group.
 type push struct {
-	key      advcache.Key    // of a question the group alone
-	param    string          // of the resolver, behind the group
+	key      advcache.Key    // for a question only the group
+	param    string          // of the resolver, without the group before it
 	except   string          // its publisher
 	answered map[string]bool // peers that had asked
 	element  jxta.Element    // the same for all
@@ -43,7 +43,7 @@ func (dir *directory) push(e *advcache.Entry, found []jxta.Found, except string,
 	dir.handOut(&push{key: e.Key, param: "IRes", except: except, answered: answered, element: xmlElement(e.Group+"IRes", r.Append(nil))})
 }
 
-// handOut puts something behind what waits to be handed out.
+// handOut puts a push at the end of the queue.
 func (dir *directory) handOut(x *push) {
 	if len(dir.pushes.queue) == maxPushes {
 		dir.stats.Unpushed++
@@ -53,7 +53,7 @@ func (dir *directory) handOut(x *push) {
 	dir.pushOn()
 }
 
-// pushOn sends what this Step has room for.
+// pushOn sends as many messages as this Step has room for.
 func (dir *directory) pushOn() {
 	q := &dir.pushes
 	for len(q.queue) > 0 && q.room > 0 {
@@ -73,7 +73,7 @@ func (dir *directory) pushOn() {
 // pushPortion sends one advertisement to further members, and reports whether all have it.
 func (dir *directory) pushPortion(x *push) bool {
 	if x.key.ID != "" && dir.cache.Get(dir.now, x.key) == nil {
-		return true // it has gone meanwhile
+		return true // the advertisement has gone in the meantime
 	}
 	group := x.key.Group
 	members := dir.outlets.membersOf(group)

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// What is published reaches every peer but its publisher once and in order, a portion at a time; a peer that leaves
+// Advertisements reach every peer except their publisher once and in order, a portion at a time; a peer that leaves
 // meanwhile, or an advertisement that is gone, holds up nobody.
 func TestPushedInPortions(t *testing.T) {
 	n := newNode(t, 1)

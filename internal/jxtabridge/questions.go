@@ -10,7 +10,7 @@ import (
 	"aldis/internal/jxta"
 )
 
-// question is a query that nothing was known for when it came.
+// question is a query for which there was no answer when it came.
 type question struct {
 	until time.Time
 	wish
@@ -18,24 +18,24 @@ type question struct {
 	threshold int    // discovery
 	kind      string // pipe resolver: pipe type as asked
 
-	all, mine *list.Element // its places in questions.all and in those of its peer
+	all, mine *list.Element // its places in questions.all and in the list of its peer
 }
 
-// wish is what makes two questions the same but for the listener in the asking peer.
+// wish holds the properties that make two questions the same, except for the listener in the asking peer.
 type wish struct {
 	peer    string // asker
 	group   string
 	handler string            // of the resolver
-	ask     advcache.Question // discovery; of a route, Peer alone
+	ask     advcache.Question // discovery; of a route only Peer
 	pipe    string            // pipe resolver
 }
 
 const repeats = 4 // query ids remembered of one wish: each has its own listener in the asking peer
 
-// questions are those that wait for an answer, oldest first.
+// questions are the questions that wait for an answer, oldest first.
 type questions struct {
 	all    list.List             // of *question
-	byPeer map[string]*list.List // of the same
+	byPeer map[string]*list.List // the same, by peer
 	same   map[wish][]*question
 }
 
@@ -76,7 +76,7 @@ func (q *questions) drop(x *question) {
 	}
 }
 
-// answer drops the questions for which f answers true, oldest first.
+// answer drops the questions for which f returns true, oldest first.
 func (q *questions) answer(f func(*question) bool) {
 	for e := q.all.Front(); e != nil; {
 		x := e.Value.(*question)
@@ -102,7 +102,7 @@ func (q *questions) forget(peer, group string) {
 	}
 }
 
-// oldest is when the next question ends; zero: there is none. All live equally long.
+// oldest is when the oldest question expires; zero: there is none. All live equally long.
 func (q *questions) oldest() time.Time {
 	if e := q.all.Front(); e != nil {
 		return e.Value.(*question).until
@@ -110,7 +110,7 @@ func (q *questions) oldest() time.Time {
 	return time.Time{}
 }
 
-// expire drops what has waited long enough.
+// expire drops questions that have waited long enough.
 func (q *questions) expire(now time.Time) {
 	for due.Reached(now, q.oldest()) {
 		q.drop(q.all.Front().Value.(*question))
@@ -142,7 +142,7 @@ func (dir *directory) await(x question) {
 	dir.until(x.until)
 }
 
-// pipeQuery answers which peer has a pipe open, in the owner's place (wire 8.2, ghosts 6.1).
+// pipeQuery answers, in the owner's place, which peer has a pipe open (wire 8.2, ghosts 6.1).
 func (dir *directory) pipeQuery(in inbound, rq jxta.ResolverQuery) error {
 	q, err := jxta.ParsePipeResolver([]byte(rq.Query))
 	if err != nil || q.Answer {
@@ -159,7 +159,7 @@ func (dir *directory) pipeQuery(in inbound, rq jxta.ResolverQuery) error {
 	}
 	switch {
 	case len(owners) > 0:
-	case len(only) > 0: // a directed question gets a no (wire 8.2), if it is about somebody we speak for
+	case len(only) > 0: // a directed question gets a no (wire 8.2), if it is about a peer for which we speak
 		for _, peer := range only {
 			if peer != in.from.id && dir.far.knows(peer) {
 				dir.pipeAnswer(in.from, peer, in.group, rq.QueryID, q, false)

@@ -47,10 +47,10 @@ func (o *outlets) revoke(p *peer, group string) {
 	}
 }
 
-// sortedPeers are all local peers in order. It is good until one comes or goes.
+// sortedPeers are all local peers in order. The list is valid until one comes or goes.
 func (o *outlets) sortedPeers() []*peer { return o.order }
 
-// membersOf are the local peers with a lease in a group, in order. It is good until a lease begins or ends.
+// membersOf are the local peers with a lease in a group, in order. The list is valid until a lease begins or ends.
 func (o *outlets) membersOf(group string) []*peer { return o.members[group] }
 
 // peerAt asks to be woken for a peer at t at the latest.
@@ -71,7 +71,7 @@ func (o *outlets) stopTimer(p *peer) {
 	p.at = time.Time{}
 }
 
-// due is when the peer wants something to be done by itself; zero: never.
+// due is when something has to be done for the peer without an event; zero: never.
 func (p *peer) due(now time.Time) (at time.Time) {
 	for _, l := range p.leases {
 		at = due.Earliest(at, l.expires)

@@ -52,14 +52,14 @@ func (b *Bridge) query(in inbound, h *jxta.Propagate, e jxta.Element) error {
 		return b.directory.pipeQuery(in, q)
 	case q.Handler == jxta.HandlerRouter:
 		return b.routeQuery(in, q)
-	case serviceIs(q.Handler, jxta.ClassPeerInfo): // optional, and about nothing that a far peer needs (wire 11.1)
+	case serviceIs(q.Handler, jxta.ClassPeerInfo): // optional, and useless to far peers (wire 11.1)
 	default:
 		b.foreignHandler(in, h)
 	}
 	return nil
 }
 
-// foreignHandler passes on what an application's own resolver handler says.
+// foreignHandler passes on a message of an application's own resolver handler.
 func (b *Bridge) foreignHandler(in inbound, h *jxta.Propagate) {
 	switch {
 	case in.dest != "":
@@ -118,7 +118,7 @@ func (f *far) knows(peer string) bool {
 	return peer == f.me || p != nil && len(p.leases) > 0 || f.home(peer) != 0
 }
 
-// forward handles what is routed to another peer: here, on another site, or nowhere.
+// forward handles a message that is routed to another peer: here, at another site, or unknown.
 func (b *Bridge) forward(in inbound) {
 	far := b.far.home(in.dest)
 	local := b.outlets.peers[in.dest]
@@ -129,7 +129,7 @@ func (b *Bridge) forward(in inbound) {
 	switch {
 	case local == in.from:
 		b.stats.Refused["own_message"]++
-	case local == nil && far == 0 && st != nil && in.service == svcPipe: // it has left, what it sent before has not all arrived
+	case local == nil && far == 0 && st != nil && in.service == svcPipe: // the far peer has left, and not all its blocks have arrived yet
 		b.streams.fromEdge(st, in)
 	case local == nil && far == 0:
 		if !b.directory.seek(in.from, in.group, in.dest) {
@@ -148,7 +148,7 @@ func (b *Bridge) forward(in inbound) {
 // unicast passes a message on as it is, to a local peer or into custody for the far site.
 func (b *Bridge) unicast(in inbound) {
 	far := b.far.home(in.dest)
-	// A peer that went from here to another site may still have its lease here.
+	// A peer that has moved from here to another site may still have its lease here.
 	p := b.outlets.peers[in.dest]
 	local := p != nil && (len(p.conns) > 0 || far == 0)
 	if !local && (b.streams.handle(in, far) || b.secure.handle(in, far)) {
@@ -203,7 +203,7 @@ func (b *Bridge) propagated(in inbound) {
 	}
 }
 
-// farItem learns what another site has.
+// farItem learns an item of another site.
 func (b *Bridge) farItem(ev site.FarItem) {
 	it := ev.Item
 	if ev.Site == 0 {
@@ -230,7 +230,7 @@ func (b *Bridge) farItem(ev site.FarItem) {
 		switch known := s.farPipe(it); {
 		case known && it.Sub == PipePropagate:
 			b.propagation.release(ev.Site, it.Scope, it.ID)
-		case known: // a propagate pipe, nobody has to resolve
+		case known: // nobody has to resolve a propagate pipe
 			b.directory.pipeKnown(it.Owner, pipeKey{it.Scope, it.ID})
 		}
 	case site.Document:
@@ -247,7 +247,7 @@ func (b *Bridge) siteLost(n uint16) {
 	b.directory.cache.RemoveSite(n)
 }
 
-// farMessage re-creates what was said at another site for the local peers that wait for it.
+// farMessage re-creates a message of another site for its local receivers.
 func (b *Bridge) farMessage(ev site.FarMessage) {
 	if b.outlets.waiting[ev.Token] != nil {
 		return // handed in again, and still under way

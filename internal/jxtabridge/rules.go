@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-// DescribeMessage is what the operator's rules see of an application's message; direction and site are the caller's.
+// DescribeMessage is an application's message as the operator's rules see it; the caller sets direction and site.
 func DescribeMessage(m *site.Message) site.Subject {
 	s := site.Subject{Type: filter.Message, Scope: m.Scope, Owner: m.From, Topic: m.Topic, Parts: m.Parts, Stream: ofStream(m)}
 	if !m.Published {
@@ -23,13 +23,13 @@ func DescribeMessage(m *site.Message) site.Subject {
 	return s
 }
 
-// ofStream says that a message belongs to a BiDi pipe, a socket or the secure pipes of two peers, which the rules judge
+// ofStream says whether a message belongs to a BiDi pipe, a socket or the secure pipes of two peers, which the rules judge
 // as a whole when it is opened.
 func ofStream(m *site.Message) bool {
 	return !m.Published && (m.Service == svcStream || m.Service == svcTLS)
 }
 
-// DescribeItem is what the operator's rules see of an item; direction and site are the caller's.
+// DescribeItem is an item as the operator's rules see it; the caller sets direction and site.
 func DescribeItem(it site.Item) site.Subject {
 	s := site.Subject{Scope: it.Scope, Owner: it.Owner, Octets: len(it.Doc)}
 	switch it.Kind {
@@ -59,7 +59,7 @@ func (b *Bridge) DescribeItem(it site.Item) site.Subject { return DescribeItem(i
 // DescribeMessage is DescribeMessage, for the core.
 func (b *Bridge) DescribeMessage(m *site.Message) site.Subject { return DescribeMessage(m) }
 
-// rules asks the operator's rules what a peer may do here; what may cross the link is judged by the core.
+// rules asks the operator's rules what a peer may do here. The core judges which data may cross the link.
 type rules struct{ *step }
 
 // mayOpen judges a stream that a peer opens to a pipe, as a message without octets.
@@ -97,7 +97,7 @@ func (r *rules) deniesMessage(m *site.Message) bool {
 func (r *rules) denied(s *site.Subject) bool {
 	v := r.cfg.Filter.Judge(s)
 	if v.Action != filter.Deny {
-		return false // counted when it is about to cross
+		return false // it is counted when it is about to cross
 	}
 	r.cfg.Filter.Count(v)
 	r.stats.Refused["filter"]++

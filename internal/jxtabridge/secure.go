@@ -17,8 +17,8 @@ import (
 )
 
 // The reliability layer under JxtaUnicastSecure (TLS over the endpoint, ghosts 7) ends here between a peer of this site
-// and one of another, as that of streams does (streams.go). Two peers have one TLS connection at a time for all their
-// secure pipes, so the pair of peers names it. The gateway does not read what is inside a block.
+// and a peer of another site, like that of streams (streams.go). Two peers have one TLS connection at a time for all their
+// secure pipes, so the pair of peers names it. The gateway does not read the content of a block.
 const (
 	svcTLS       = "jxtatls" // of payloads between bridges; no peer has a service of that name
 	svcTransport = "TlsTransport"
@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	tlsBlock   = 64 << 10 // most octets of a block; a TLS record has 16 KiB and a little
+	tlsBlock   = 64 << 10 // most octets of a block; a TLS record has a little more than 16 KiB
 	tlsReorder = 32       // blocks beyond a gap that are kept
 	tlsQueue   = 4 << 20  // octets that wait for one edge
 	tlsForget  = time.Hour
@@ -59,13 +59,13 @@ type tlsPair struct {
 
 	// From the edge to the link.
 	first [8]byte // hash of the first block; zero: none yet
-	base  uint32  // number before the first block seen; not 0 if the connection is older than our memory
+	base  uint32  // number before the first block seen; not 0 if the connection is older than our memory of it
 
 	// From the link to the edge.
 	id     tlsID
 	before [4]tlsID // earlier connections: their late blocks are dropped
-	void   bool     // what still comes of id is dropped
-	server bool     // the far peer has opened it: the edge answers
+	void   bool     // blocks of id that still come are dropped
+	server bool     // the far peer has opened the connection: the edge answers
 
 	cross tlsCross
 }
@@ -80,7 +80,7 @@ type secure struct {
 	pairs   map[tlsKey]*tlsPair
 }
 
-// handle takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether it did.
+// handle takes blocks and acknowledgements of secure pipes out of the traffic to a ghost; it reports whether in was one.
 func (sec *secure) handle(in inbound, far uint16) bool {
 	if in.service != svcTransport {
 		return false
@@ -104,7 +104,7 @@ func (sec *secure) handle(in inbound, far uint16) bool {
 	return true
 }
 
-// pair finds or makes what is kept of a pair; nil: too many.
+// pair finds or makes the state of a pair; nil: there are too many.
 func (sec *secure) pair(k tlsKey, group, param string) *tlsPair {
 	t := sec.pairs[k]
 	if t == nil && sec.talks.full(k.local) {
@@ -166,7 +166,7 @@ func (sec *secure) tlsBlock(in inbound, far uint16, e *jxta.Element) {
 // clientHello reports whether a first block opens a connection; otherwise it answers one.
 func clientHello(data []byte) bool { return len(data) > 5 && data[0] == 22 && data[5] == 1 }
 
-// carryBlock gives the next block to the gateway: the connection, the number before its first block, the block's own, and
+// carryBlock gives the next block to the gateway: the connection, the number before its first block, the block's own number, and
 // the block.
 func (sec *secure) carryBlock(t *tlsPair, far uint16, block []byte) {
 	if t.cross.mute {
@@ -187,7 +187,7 @@ func (sec *secure) carryBlock(t *tlsPair, far uint16, block []byte) {
 	})
 }
 
-// tlsLost says for what reasons a block that the edge should have had is lost.
+// tlsLost has the reasons for which a block that the edge should have received is lost.
 var tlsLost = map[string]site.Why{"tls_no_peer": site.Nobody, "tls_pairs": site.NoRoom, "tls_full": site.NoRoom, "tls_head": site.Unfit}
 
 // hear takes a block of a far peer.
@@ -245,7 +245,7 @@ func (sec *secure) hear(ev site.FarMessage) {
 		sec.stats.Refused[refuse]++
 		if why, ok := tlsLost[refuse]; ok {
 			undelivered(sec.step, ev.Token, why, m.To)
-		} else { // of a connection that is over, or that the rules refuse
+		} else { // of a connection that has ended, or that the rules refuse
 			sec.done(ev.Token)
 		}
 		return
@@ -275,13 +275,13 @@ func parseTLS(m *site.Message) (id tlsID, base, n uint32, block []byte, err erro
 	return id, uint32(b64), uint32(n64), block, nil
 }
 
-// over drops what is for the edge, and what still comes of the same connection.
+// over drops the blocks for the edge, and all further blocks of the connection.
 func (sec *secure) over(t *tlsPair) {
 	sec.talks.drop(t.Clear())
 	t.void = true
 }
 
-// end is over for a connection that the edge should have had.
+// end is over for a connection whose blocks the edge should have received.
 func (sec *secure) end(t *tlsPair, why site.Why) {
 	sec.talks.lose(why, &t.conversation, t.Clear())
 	t.void = true
@@ -298,7 +298,7 @@ func (sec *secure) edgeAck(in inbound, data []byte) {
 	sec.talks.settle(&t.conversation, out)
 	switch place {
 	case reliable.Wrong:
-		sec.stats.Refused["tls_ack"]++ // of a connection that is over, or made up
+		sec.stats.Refused["tls_ack"]++ // of a connection that has ended, or is made up
 	case reliable.Next:
 		t.used, t.cross.yielding = sec.now, false
 		sec.save(t)
@@ -311,7 +311,7 @@ func (sec *secure) sorted() []*tlsPair {
 	})
 }
 
-// sweep repeats what is due and forgets pairs that are no longer used.
+// sweep repeats blocks that are due and forgets pairs that are no longer used.
 func (sec *secure) sweep() {
 	if !sec.talks.due() {
 		return
@@ -341,7 +341,7 @@ func (sec *secure) sweep() {
 	}
 }
 
-// save keeps both positions of a pair, in the transaction that keeps a block or lets it go anyway.
+// save keeps both positions of a pair, in the transaction that in any case stores or deletes a block.
 func (sec *secure) save(t *tlsPair) {
 	v := append(make([]byte, 0, 40), t.first[:]...)
 	v = append(v, t.id[:]...)
@@ -363,7 +363,7 @@ func (sec *secure) save(t *tlsPair) {
 	sec.record(t.memory(), v)
 }
 
-// recall restores one pair; it reports whether m is of one.
+// recall restores one pair; it reports whether m is the memory of one.
 func (sec *secure) recall(m site.Memory) bool {
 	s, ok := strings.CutPrefix(m.Key, memTLS)
 	if !ok {

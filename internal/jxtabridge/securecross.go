@@ -17,7 +17,7 @@ import (
 // tlsAlert ends a handshake: fatal, handshake_failure (RFC 2246, 7.2).
 var tlsAlert = []byte{21, 3, 1, 0, 2, 2, 40}
 
-// tlsCross is what a pair knows of crossing connections.
+// tlsCross is the state of a pair with crossing connections.
 type tlsCross struct {
 	opening  time.Time // until when a ClientHello of the edge waits for its answer
 	mute     bool      // blocks of the connection that the edge has begun do not cross
@@ -27,7 +27,7 @@ type tlsCross struct {
 // begins notes that the edge begins a connection.
 func (sec *secure) begins(t *tlsPair, hello bool) {
 	sec.stats.SecureBegun++
-	// Blocks of the connection before would garble the new one. When both peers open at once, each has to see the other's
+	// Blocks of the earlier connection would garble the new one. When both peers open at once, each has to see the other's
 	// ClientHello, so that one stays.
 	if _, acked := t.Position(); hello && (!t.server || acked > 1) {
 		sec.over(t)
@@ -60,7 +60,7 @@ func (sec *secure) crosses(t *tlsPair, id tlsID, hello bool) bool {
 	return false
 }
 
-// past notes a connection of which nothing more is wanted.
+// past notes a connection whose further blocks are dropped.
 func (t *tlsPair) past(id tlsID) {
 	if id != (tlsID{}) && !slices.Contains(t.before[:], id) {
 		copy(t.before[1:], t.before[:])
@@ -68,7 +68,7 @@ func (t *tlsPair) past(id tlsID) {
 	}
 }
 
-// yield tells the edge that its attempt has failed, until it has heard.
+// yield tells the edge that its attempt has failed, and repeats this until the edge has acknowledged it.
 func (sec *secure) yield(t *tlsPair) {
 	t.Interrupt(sec.now)
 	sec.alert(t)

@@ -17,7 +17,7 @@ type PeerStatus struct {
 	Relay       time.Time            `json:"relay,omitzero"`
 	Pipes       []string             `json:"pipes"`
 	Waiting     int                  `json:"waiting"`        // messages
-	Told        []uint16             `json:"told,omitempty"` // sites that know it though not all are told of all
+	Told        []uint16             `json:"told,omitempty"` // sites that know it, if some sites do not know all peers
 }
 
 // SiteStatus is one far site in a Status.
@@ -25,12 +25,12 @@ type SiteStatus struct {
 	Peers   int `json:"peers"`
 	Pipes   int `json:"pipes"`
 	Adverts int `json:"adverts"`
-	// View is what the site tells of its peers, where that is not all. Members is the number of peers that it reports, each counted once
+	// View is the site's view on its peers here, if it is not all. Members is the number of peers that it reports, each counted once
 	// for each group.
 	View    View `json:"view,omitempty"`
 	Members int  `json:"members,omitempty"`
-	// Told is what the site is told of local peers in groups that no rule names, and Wants what it wants to be told, where that is not all.
-	// Entries are its peers, where it does not tell of all.
+	// Told is the site's view on local peers in groups that no rule names, and Wants the view that it wants, if it is not all.
+	// Entries are its peers, if it does not tell of all.
 	Told    View          `json:"told,omitempty"`
 	Wants   View          `json:"wants,omitempty"`
 	Entries []EntryStatus `json:"entries,omitempty"`
@@ -40,16 +40,16 @@ type SiteStatus struct {
 type Status struct {
 	Gateway   string                `json:"gateway"` // unique value
 	Peers     []PeerStatus          `json:"peers"`
-	Away      []AwayStatus          `json:"away,omitempty"` // peers that far messages wait for
+	Away      []AwayStatus          `json:"away,omitempty"` // peers for which far messages wait
 	Groups    []string              `json:"groups"`
 	Adverts   int                   `json:"adverts"` // of local peers
 	Questions int                   `json:"questions"`
 	Held      int                   `json:"held"`
 	Far       map[uint16]SiteStatus `json:"far"`
 	Streams   []StreamStatus        `json:"streams,omitempty"`
-	View      View                  `json:"view"`                    // what other sites are told of the local peers where no rule fits
-	Views     []ViewRule            `json:"views,omitempty"`         // rules of orders and of the configuration, the first that fits decides
-	Ordered   int                   `json:"ordered_views,omitempty"` // how many of these are of orders
+	View      View                  `json:"view"`                    // of other sites on the local peers if no rule fits
+	Views     []ViewRule            `json:"views,omitempty"`         // rules from orders and from the configuration; the first that fits decides
+	Ordered   int                   `json:"ordered_views,omitempty"` // how many of these are from orders
 }
 
 // StreamStatus is one BiDi pipe or socket between a local and a far peer.
@@ -63,7 +63,7 @@ type StreamStatus struct {
 	ToLink  int    `json:"to_link"`       // of those, octets that the far site does not have yet
 	Closed  bool   `json:"window_closed"` // the local peer has to wait
 	Taken   uint32 `json:"taken"`         // blocks of the far peer that the local one has
-	ToPeer  int    `json:"to_peer"`       // octets that wait for it
+	ToPeer  int    `json:"to_peer"`       // octets that wait for the local peer
 	// Since this gateway's start: octets of blocks taken from the local peer, and acknowledged by it; blocks it was sent
 	// again, which never shows on the link.
 	OctetsOut uint64 `json:"octets_out"`
@@ -83,7 +83,7 @@ func (b *Bridge) AllAcknowledged() bool {
 	return true
 }
 
-// Status copies what is worth showing.
+// Status copies the state that is worth showing.
 func (b *Bridge) Status() Status {
 	st := Status{Gateway: b.me, Questions: b.directory.questions.count(), Held: len(b.propagation.held), View: b.cfg.View, Views: b.directory.views.rules(), Ordered: len(b.directory.views.orders), Far: map[uint16]SiteStatus{}}
 	groups := map[string]bool{}

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// step is what all parts share: configuration, counters, what was given to the link, and the Step under way.
+// step is the state that all parts share: configuration, counters, messages given to the link, and the Step under way.
 type step struct {
 	cfg   Config
 	me    string // unique value of the gateway
@@ -18,9 +18,9 @@ type step struct {
 	now   time.Time
 	out   *site.Output
 	wake  time.Time // when something is due
-	token uint64    // counts messages to peers, and what the gateway itself says
+	token uint64    // counts messages to peers, and messages of the gateway itself
 	given uint64    // counts messages of streams and secure pipes to far sites
-	// fates are called when the far site has what was given with this token, or will never get it.
+	// fates are called when the far site has the message with this token, or will never get it.
 	fates map[uint64]func(refused bool)
 }
 
@@ -31,7 +31,7 @@ func (s *step) until(t time.Time) {
 
 func (s *step) post(o site.Order) { s.out.Orders = append(s.out.Orders, o) }
 
-// ordered lists the orders of the Step by their kinds: a connection's last words go before its end.
+// ordered sorts the orders of the Step by their kinds: a connection's last message goes before its end.
 func ordered(orders []site.Order) []site.Order {
 	slices.SortStableFunc(orders, func(a, b site.Order) int { return cmp.Compare(rank(a), rank(b)) })
 	return orders
@@ -53,7 +53,7 @@ func rank(o site.Order) int {
 	return 5 // Gate
 }
 
-// announceItem gives far sites an item of this one.
+// announceItem gives far sites an item of this site.
 func (s *step) announceItem(it site.Item) { s.out.Items = append(s.out.Items, it) }
 
 // done finishes the far message with this token.
@@ -73,7 +73,7 @@ func (s *step) give(siteID uint16, m site.Message, fate func(refused bool)) {
 	s.carry([]uint16{siteID}, m)
 }
 
-// fate reports what became of a message that was given.
+// fate passes on the outcome of a message that was given to the link.
 func (s *step) fate(ev site.Fate) {
 	if f := s.fates[ev.Token]; f != nil {
 		delete(s.fates, ev.Token)
@@ -81,7 +81,7 @@ func (s *step) fate(ev site.Fate) {
 	}
 }
 
-// remember keeps v, as JSON, over restarts.
+// remember saves v, as JSON, so that it survives restarts.
 func (s *step) remember(key string, v any) {
 	value, err := json.Marshal(v)
 	if err != nil {
@@ -90,14 +90,14 @@ func (s *step) remember(key string, v any) {
 	s.record(key, value)
 }
 
-// record keeps value over restarts.
+// record saves value, so that it survives restarts.
 func (s *step) record(key string, value []byte) {
 	s.out.Remember = append(s.out.Remember, site.Memory{Key: key, Value: value})
 }
 
 func (s *step) forget(key string) { s.record(key, nil) }
 
-// undelivered ends the far message with this token, which a peer here did not get.
+// undelivered ends the far message with this token, because a peer here did not get it.
 func undelivered(s *step, token uint64, why site.Why, peer string) {
 	s.stats.FarUndeliverable++
 	s.out.Undelivered = append(s.out.Undelivered, site.Undelivered{Token: token, Why: why, For: peer})

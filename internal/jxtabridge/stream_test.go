@@ -92,7 +92,7 @@ func TestStreamOverAnyDelay(t *testing.T) {
 	})
 }
 
-// A sender that goes on through an outage has to wait, with nothing under way that could break it, and then everything
+// A sender that goes on through an outage has to wait, with no unacknowledged block that could break its stream, and then everything
 // arrives once and in order.
 func TestStreamWaitsThroughAnOutage(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
@@ -129,7 +129,7 @@ func TestStreamWindowOpensAgain(t *testing.T) {
 	server.has(texts("c", 1, 300))
 }
 
-// A reader that does not read holds the far sender back, and its stream lives as long as that takes less than the ten
+// A reader that does not read holds the far sender back, and its stream lives if this takes less than the ten
 // minutes after which it is given up.
 func TestStreamSlowReader(t *testing.T) {
 	w := newStrait(t, time.Second)
@@ -191,7 +191,7 @@ func TestStreamLostAcknowledgements(t *testing.T) {
 	w.pass(5 * time.Second)
 	client.write(texts("c", 1, 3)...)
 	to := server.to
-	server.to = pipeURN(99) // what it says goes astray
+	server.to = pipeURN(99) // its messages go astray
 	w.pass(30 * time.Second)
 	server.to = to
 	w.pass(10 * time.Minute)
@@ -360,7 +360,7 @@ func TestStreamClosesBehindItsLastBlock(t *testing.T) {
 	})
 }
 
-// What an operator sees of streams: octets both ways, what stayed on the LAN, and why they ended.
+// An operator sees of streams: octets both ways, traffic that stayed on the LAN, and why they ended.
 func TestStreamCounters(t *testing.T) {
 	eachKind(t, func(t *testing.T, kind streamKind, signed bool) {
 		w := newStrait(t, time.Second)
@@ -429,7 +429,7 @@ func TestStreamInASubGroup(t *testing.T) {
 	})
 }
 
-// The pipes of a stream's ends are nobody's business but the two ends'.
+// Far sites are not told of the pipes of a stream's ends.
 func TestStreamPipesAreNotTold(t *testing.T) {
 	w := newStrait(t, time.Second)
 	server, client := meet(w, streamSocket, true)
@@ -464,7 +464,7 @@ func TestStreamPipesAreNotTold(t *testing.T) {
 	}
 }
 
-// What two local peers say to each other passes as it is.
+// Messages between two local peers pass unchanged.
 func TestStreamsOfOneSitePass(t *testing.T) {
 	n := newNode(t, 1)
 	a, b := n.peer("A", "cbid"), n.peer("B", "cbid")
@@ -475,7 +475,7 @@ func TestStreamsOfOneSitePass(t *testing.T) {
 	a.silence("no acknowledgement")
 }
 
-// The octets of a block on the link, without the flow: the message's own and three.
+// The octets of a block on the link, without the flow: those of the message, and three.
 func TestStreamOverhead(t *testing.T) {
 	w := newStrait(t, time.Second)
 	server, client := meet(w, streamBiDi, true)

@@ -12,7 +12,7 @@ type closing struct {
 	told  int       // how often a socket was told to close
 	again time.Time // when it is told again
 	why   string    // the first reason
-	gone  bool      // the edge has not closed it: its lease or its pipe has ended
+	gone  bool      // the edge has not closed the stream itself: its lease or its pipe has ended
 }
 
 // closeSocket tells a socket that its other end has closed; its closeACK ends the stream.
@@ -23,7 +23,7 @@ func (ss *streams) closeSocket(st *stream) {
 	ss.talks.toEdge(&st.conversation, st.kind.word("close", "close"))
 }
 
-// closeBlock is what a BiDi pipe sends as its last block: a message of one element.
+// closeBlock is the last block of a BiDi pipe: a message of one element.
 func closeBlock() []byte {
 	data, err := jxta.AppendMessage(nil, jxta.Message{Elements: []jxta.Element{streamBiDi.word("close", "close")}})
 	if err != nil {
@@ -32,7 +32,7 @@ func closeBlock() []byte {
 	return data
 }
 
-// edgeCloses answers a socket's close at once; the far end hears of it behind the last block.
+// edgeCloses answers a socket's close at once; the far end gets it after the last block.
 func (ss *streams) edgeCloses(st *stream, value string) {
 	if value == "closeACK" {
 		if st.closing.told > 0 && !st.Ended() {
@@ -47,7 +47,7 @@ func (ss *streams) edgeCloses(st *stream, value string) {
 	ss.leave(st)
 }
 
-// leave ends a stream whose edge has gone; the far edge is closed behind the last block.
+// leave ends a stream whose edge has gone; the far edge is closed after the last block.
 func (ss *streams) leave(st *stream) {
 	if st.Ended() {
 		return
@@ -72,7 +72,7 @@ func (ss *streams) reset(st *stream, why string) {
 	ss.closeDown(st)
 }
 
-// closeDown closes the edge behind what has arrived without a gap; the rest is void.
+// closeDown closes the edge after the blocks that have arrived without a gap; the rest is dropped.
 func (ss *streams) closeDown(st *stream) {
 	if st.to == "" || ss.outlets.peers[st.local] == nil {
 		ss.end(st)
@@ -84,7 +84,7 @@ func (ss *streams) closeDown(st *stream) {
 	ss.save(st)
 }
 
-// end drops what waits. The stream stays for streamLinger to answer late messages.
+// end drops waiting blocks. The stream stays for streamLinger to answer late messages.
 func (ss *streams) end(st *stream) {
 	if st.Ended() {
 		return

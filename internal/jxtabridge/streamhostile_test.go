@@ -24,7 +24,7 @@ func TestHostileStream(t *testing.T) {
 	good := client.block("x")
 	foreign := (&edge{fake: server.fake, kind: streamBiDi}).block("x")
 	unsigned := (&edge{fake: &fake{n: n, id: client.id, signed: true}, kind: streamBiDi}).block("x")
-	unsigned[20] ^= 1 // of what is signed
+	unsigned[20] ^= 1 // in the signed octets
 	ack := binary.BigEndian.AppendUint32(nil, 7)
 	for _, tt := range []struct {
 		what   string
@@ -50,7 +50,7 @@ func TestHostileStream(t *testing.T) {
 			t.Errorf("%s: refused %d times, %d acknowledgements, %d payloads", tt.what, got-before, client.acks-acks, len(w.crossed)-crossed)
 		}
 	}
-	// Far ahead, but no further than a window could be: kept, to a bound, and not acknowledged.
+	// Far ahead, but within a possible window: kept, to a bound, and not acknowledged.
 	for i := range 200 {
 		client.tell(rel(strconv.Itoa(2+i), mimeBlock, good))
 	}
@@ -58,7 +58,7 @@ func TestHostileStream(t *testing.T) {
 	if full := n.b.Stats().Refused["stream_full"]; client.acks != 0 || full != 200-streamReorder {
 		t.Errorf("%d acknowledgements, %d blocks kept", client.acks, 200-full)
 	}
-	// What does not belong to any stream ends here.
+	// Messages that belong to no stream end here.
 	crossed := len(w.crossed)
 	client.say(server.id, jxta.NetGroup, svcPipe, pipeURN(5), rel("1", mimeBlock, good))
 	client.say(server.id, jxta.NetGroup, svcPipe, pipeURN(5), rel(relAck, mimeAck, ack))
@@ -134,7 +134,7 @@ func TestStreamTablesAreBounded(t *testing.T) {
 	}
 }
 
-// A credential crosses once, and is remembered over a restart.
+// A credential crosses once, and is remembered across a restart.
 func TestStreamCredentialCrossesOnce(t *testing.T) {
 	w := newStrait(t, time.Second)
 	server, client := w.edge(0, "S", streamSocket, true), w.edge(1, "C", streamSocket, true)
@@ -157,12 +157,12 @@ func TestStreamCredentialCrossesOnce(t *testing.T) {
 			}
 		}
 	}
-	if creds != 1 { // that the server is shown it each time is seen in edge.request
+	if creds != 1 { // edge.request checks that the server is shown it each time
 		t.Errorf("the credential crosses %d times", creds)
 	}
 }
 
-// What a far gateway may say, whole and cut.
+// Messages of a far gateway, whole and cut.
 func FuzzFarStream(f *testing.F) {
 	for _, seed := range [][]byte{{headOpen, 1, 0, 0}, {headBlock, 1, 1, 'x'}, {headMessage, 1, 1}, {headClose, 1, 0}, {headReset | headYours, 1}, {headHold, 1}, {headGo, 0xff, 0xff}} {
 		f.Add(seed, "body")

@@ -17,8 +17,8 @@ import (
 // svcStream is the service of messages between bridges about streams. No peer has a service of that name.
 const svcStream = "jxtarel"
 
-// First octet of the first element of such a message; with headYours the stream's number is the receiver's.
-// The number follows, then what the lines say; sizes and numbers are uvarints.
+// First octet of the first element of such a message; with headYours the stream's number was drawn by the receiver.
+// The number follows, then the fields in the comments; sizes and numbers are uvarints.
 const (
 	headOpen    = 1 + iota // flags, pipe id, name, digest of the credential
 	headBlock              // block number, octets of the block
@@ -67,14 +67,14 @@ func (k streamKey) head(head byte) []byte {
 	return binary.AppendUvarint([]byte{head}, k.number)
 }
 
-// streamMessage completes what bridges say to each other about a stream.
+// streamMessage completes a message between bridges about a stream.
 func streamMessage(m site.Message, data []byte, more []jxta.Element) site.Message {
 	m.Service = svcStream
 	m.Parts = append([]jxta.Element{{Namespace: nsRel, Data: data}}, more...)
 	return m
 }
 
-// readStreamBlock turns a block of the edge into what crosses the link. A BiDi block is a whole message: its signature stays
+// readStreamBlock turns a block of the edge into the form that crosses the link. A BiDi block is a whole message: its signature stays
 // here, its elements travel as elements, so that their names are in the flow and not in every block.
 func readStreamBlock(st *stream, in inbound, data []byte) (upward, error) {
 	up := upward{head: headBlock, octets: max(1, len(data))}
@@ -109,7 +109,7 @@ func readStreamBlock(st *stream, in inbound, data []byte) (upward, error) {
 	return up, nil
 }
 
-// utf8Names says whether every text can travel in an envelope.
+// utf8Names says whether all names and types can travel in an envelope.
 func utf8Names(elements []jxta.Element) bool {
 	for i := range elements {
 		for e := &elements[i]; e != nil; e = e.Signature {
@@ -121,7 +121,7 @@ func utf8Names(elements []jxta.Element) bool {
 	return true
 }
 
-// hear handles what the far gateway says about a stream.
+// hear handles a message of the far gateway about a stream.
 func (ss *streams) hear(ev site.FarMessage) {
 	head, key, rest, err := parseStreamHead(ev)
 	if err != nil {
@@ -170,7 +170,7 @@ func (ss *streams) hear(ev site.FarMessage) {
 	ss.done(ev.Token)
 }
 
-// farBlock puts a block in its place; long ones may come behind short ones that were sent later.
+// farBlock puts a block in its place; long ones may come after short ones that were sent later.
 func (ss *streams) farBlock(st *stream, ev site.FarMessage, head byte, rest []byte) {
 	n64, w := binary.Uvarint(rest)
 	d := &reliable.Block{Token: ev.Token}
@@ -202,14 +202,15 @@ func (ss *streams) farBlock(st *stream, ev site.FarMessage, head byte, rest []by
 	}
 }
 
-// Bounds of what waits for one edge, far above what a gateway that obeys headHold sends, and for openings.
+// Bounds of octets that wait for one edge, far above the octets that a gateway that obeys headHold sends, and of messages that
+// wait for openings.
 const (
 	maxStreamOctets = 16 << 20
 	maxStrayOctets  = 4 << 20
 	maxStrays       = 256
 )
 
-// stray keeps what came before its stream's opening.
+// stray keeps a message that came before its stream's opening.
 func (ss *streams) stray(ev site.FarMessage, key streamKey, head byte) {
 	size := sizeOf(ev.Message.Parts)
 	switch {
@@ -231,7 +232,7 @@ func (ss *streams) dropStray(key streamKey) {
 	}
 }
 
-// strays are what came before its stream's opening.
+// strays are the messages that came before their stream's opening.
 type strays struct {
 	of     map[streamKey]*stray
 	octets int
@@ -243,7 +244,7 @@ type stray struct {
 	messages []site.FarMessage
 }
 
-// add keeps a message of a stream, and answers until when its opening has to come.
+// add keeps a message of a stream, and returns until when the opening has to come.
 func (x *strays) add(key streamKey, ev site.FarMessage, size int, until time.Time) time.Time {
 	s := x.of[key]
 	if s == nil {
@@ -256,7 +257,7 @@ func (x *strays) add(key streamKey, ev site.FarMessage, size int, until time.Tim
 	return s.until
 }
 
-// remove takes out what came for a stream.
+// remove takes out the messages of a stream.
 func (x *strays) remove(key streamKey) []site.FarMessage {
 	s := x.of[key]
 	if s == nil {

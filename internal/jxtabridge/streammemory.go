@@ -36,7 +36,7 @@ func parseStreamKey(s string) (k streamKey, ok bool) {
 	return streamKey{uint16(siteID), f[1] == "mine", number}, err == nil && err2 == nil
 }
 
-// streamMemory is what a restarted gateway knows of a stream, besides its position.
+// streamMemory is the memory of a stream for a restarted gateway, without its position.
 type streamMemory struct {
 	Kind   streamKind `json:"kind"`
 	Group  string     `json:"group"`
@@ -57,7 +57,7 @@ func (ss *streams) save(st *stream) {
 		streamMemory{st.kind, st.group, st.local, st.remote, st.server, st.name, st.from, st.to, st.State()})
 }
 
-// savePosition costs a few octets in the transaction that keeps the block, or lets it go, anyway.
+// savePosition costs a few octets in the transaction that in any case stores or deletes the block.
 func (ss *streams) savePosition(st *stream) {
 	taken, acked := st.Position()
 	ss.record(memStreamAt+st.key.memory(), binary.AppendUvarint(binary.AppendUvarint(nil, uint64(taken)), uint64(acked)))
@@ -103,7 +103,7 @@ func (ss *streams) recall(m site.Memory, positions map[streamKey][2]uint32) bool
 	return true
 }
 
-// place sets the recalled streams to where they were.
+// place sets the recalled streams to their positions.
 func (ss *streams) place(positions map[streamKey][2]uint32) {
 	for key, st := range ss.of {
 		st.Begin(positions[key][0])
@@ -111,11 +111,11 @@ func (ss *streams) place(positions map[streamKey][2]uint32) {
 		if st.toID != "" {
 			ss.outlets.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
 		}
-		ss.talks.wakeBy(time.Unix(0, 0)) // as soon as there is a time
+		ss.talks.wakeBy(time.Unix(0, 0)) // as soon as the time is known
 	}
 }
 
-// start starts the clocks of what New restored: only Step knows the time.
+// start starts the clocks of the streams that New has restored: only Step knows the time.
 func (ss *streams) start() {
 	for _, st := range ss.sorted() {
 		st.Start(ss.now)

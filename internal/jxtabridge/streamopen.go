@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// handle takes what belongs to a stream out of the traffic to a ghost; it reports whether it did.
+// handle takes messages of streams out of the traffic to a ghost; it reports whether in was one.
 func (ss *streams) handle(in inbound, far uint16) bool {
 	if in.service != svcPipe {
 		return false
@@ -32,7 +32,7 @@ func (ss *streams) handle(in inbound, far uint16) bool {
 		return true
 	}
 	for _, e := range in.elements {
-		if e.Namespace == nsRel { // of a stream that is over, or never was
+		if e.Namespace == nsRel { // of a stream that has ended, or never existed
 			ss.stats.Refused["stream_unknown"]++
 			return true
 		}
@@ -58,7 +58,7 @@ func (ss *streams) open(in inbound, far uint16, kind streamKind) {
 	}
 	from := madeUpPipe(ss.me, id, in.from.id, in.dest)
 	addr := streamAddr{in.from.id, in.dest, jxta.URN(from)}
-	if st := ss.at[addr]; st != nil { // asked twice
+	if st := ss.at[addr]; st != nil { // the client has asked twice
 		ss.acceptLocally(st)
 		return
 	}
@@ -114,7 +114,7 @@ func (ss *streams) overKey(k streamKey) string {
 	return fmt.Sprint(ss.epochs[k.site], " ", k.memory())
 }
 
-// madeUpPipe is the server's end as the client sees it: always the same for the same client pipe.
+// madeUpPipe is the server's pipe that the client is shown: always the same for the same client pipe.
 func madeUpPipe(me, client, local, remote string) string {
 	sum := sha256.Sum256([]byte("aldis stream\x00" + me + "\x00" + client + "\x00" + local + "\x00" + remote))
 	p, ok := jxta.SplitID(client)
@@ -133,7 +133,7 @@ func pipeDoc(urn, name string) []byte {
 	return jxta.AppendDocument(nil, n)
 }
 
-// parsePipeDoc answers the pipe's URN as its owner writes it, its unique value, and its name.
+// parsePipeDoc returns the pipe's URN in its owner's spelling, its unique value, and its name.
 func parsePipeDoc(doc []byte) (urn, id, name string, err error) {
 	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
 	if err != nil {
@@ -258,7 +258,7 @@ func (ss *streams) offer(st *stream, p *peer, flags byte, digest []byte, more []
 	ss.outlets.enqueue(p, ss.ghosts.routedAnyGroup(p, st.remote, st.group, svcPipe, st.server, all))
 }
 
-// accepted keeps the server's real answer: its pipe is where the blocks go that were held so far.
+// accepted keeps the server's real answer: the blocks that were held so far go to its pipe.
 func (ss *streams) accepted(st *stream, in inbound, doc []byte) {
 	if st.key.mine {
 		return
@@ -276,7 +276,7 @@ func (ss *streams) accepted(st *stream, in inbound, doc []byte) {
 		ss.outlets.hush(st)
 	}
 	switch {
-	case late && st.kind == streamSocket: // refused already: say so now
+	case late && st.kind == streamSocket: // already refused: the server is told now
 		ss.talks.toEdge(&st.conversation, st.kind.word("close", "close"))
 		return
 	case late:

@@ -12,7 +12,7 @@ import (
 )
 
 // The reliability layer of JxtaBiDiPipe and JxtaSocket (wire 8.6) ends here for streams between a peer of this site (the
-// edge) and one of another (ghosts 6.4).
+// edge) and a peer of another site (ghosts 6.4).
 const (
 	svcPipe   = "PipeService"
 	nsRel     = "jxtarel"
@@ -36,7 +36,7 @@ type streams struct {
 	at          map[streamAddr]*stream
 	over        *due.Recent[string] // keys of streams that ended or were refused: a late message does not open them again
 	epochs      map[uint16]int      // how often a site has lost its store
-	number      uint64              // of the newest that a local peer opened
+	number      uint64              // of the newest stream that a local peer opened
 }
 
 func newStreams(s *step, o *outlets, g *ghosts, f *far, r *rules) *streams {
@@ -54,7 +54,7 @@ const (
 	streamBiDi
 )
 
-// namespace of the elements that open and close.
+// namespace is the namespace of the elements that open and close a stream.
 func (k streamKind) namespace() string {
 	if k == streamBiDi {
 		return "JXTABIP"
@@ -62,24 +62,24 @@ func (k streamKind) namespace() string {
 	return "JXTASOC"
 }
 
-// word is an element of one word among them.
+// word is such an element with one word.
 func (k streamKind) word(name, value string) jxta.Element {
 	return jxta.Element{Namespace: k.namespace(), Name: name, Type: mimeText, Data: []byte(value)}
 }
 
-// document is one with a document.
+// document is such an element with a document.
 func (k streamKind) document(name string, data []byte) jxta.Element {
 	return jxta.Element{Namespace: k.namespace(), Name: name, Type: mimeXML, Data: data}
 }
 
-// streamKey names a stream towards one site: the opener's gateway drew the number, and mine says whether that is us.
+// streamKey names a stream towards one site: the opener's gateway drew the number, and mine says whether that was this gateway.
 type streamKey struct {
 	site   uint16
 	mine   bool
 	number uint64
 }
 
-// streamAddr is where an edge sends what belongs to a stream.
+// streamAddr is the address to which an edge sends the messages of a stream.
 type streamAddr struct{ local, remote, pipe string }
 
 // stream is one connection between a local edge and a ghost. Its parameter to is the URN of the edge's own pipe, and
@@ -95,10 +95,10 @@ type stream struct {
 
 	opening opening
 	closing closing
-	forget  time.Time // when a stream that has ended answers late messages no more
+	forget  time.Time // when a stream that has ended no longer answers late messages
 }
 
-// opening is what a far client's request waits for.
+// opening is the state of a far client's request.
 type opening struct {
 	token uint64    // of the request, until the server accepts; 0: done
 	until time.Time // when the server has to have accepted
@@ -106,10 +106,10 @@ type opening struct {
 
 const (
 	streamReorder  = 64               // blocks beyond a gap that are kept
-	streamGiveUp   = 10 * time.Minute // an edge that is there and takes nothing for so long has lost its stream
+	streamGiveUp   = 10 * time.Minute // an edge that is there and takes nothing for that time has lost its stream
 	streamAccept   = time.Minute      // as long as JxtaSocket waits for its connection
 	streamLinger   = 2 * time.Minute  // an ended stream answers late messages
-	streamStray    = 10 * time.Minute // blocks wait so long for an opening that travels in the slower lane
+	streamStray    = 10 * time.Minute // how long blocks wait for an opening that travels in the slower lane
 	closeAgain     = 10 * time.Second
 	closeTimes     = 3
 	streamHardPlus = 2 << 20
@@ -151,7 +151,7 @@ func (ss *streams) streamBlock(st *stream, in inbound, e *jxta.Element) {
 	}
 }
 
-// edgeAck frees what the edge has.
+// edgeAck frees the blocks that the edge has.
 func (ss *streams) edgeAck(st *stream, in inbound, data []byte) {
 	n, ok := ss.talks.ackNumber(st.layer, in, data)
 	if !ok {
@@ -171,7 +171,7 @@ func (ss *streams) edgeAck(st *stream, in inbound, data []byte) {
 	}
 }
 
-// sent does what a conversation asks for, and closes the edge behind the last block.
+// sent carries out a conversation's output, and closes the edge after the last block.
 func (ss *streams) sent(st *stream, out reliable.Output) {
 	ss.talks.settle(&st.conversation, out)
 	if st.kind == streamSocket && st.Finished() && st.closing.told == 0 {
@@ -192,7 +192,7 @@ func (ss *streams) sorted() []*stream {
 	return slices.SortedFunc(maps.Values(ss.of), func(x, y *stream) int { return x.key.compare(y.key) })
 }
 
-// compare puts the streams that we opened before those of the same site that it opened.
+// compare puts streams that this gateway's peers opened before those that the same site's peers opened.
 func (k streamKey) compare(o streamKey) int {
 	if k.site == o.site && k.mine != o.mine {
 		if k.mine {
@@ -203,7 +203,7 @@ func (k streamKey) compare(o streamKey) int {
 	return cmp.Or(cmp.Compare(k.site, o.site), cmp.Compare(k.number, o.number))
 }
 
-// carried counts a block off that the far site has stored; refused: the far site will never get it.
+// carried counts off a block that the far site has stored; refused: the far site will never get it.
 func (ss *streams) carried(key streamKey, octets int, refused bool) {
 	st := ss.of[key]
 	switch {
@@ -281,7 +281,7 @@ func (ss *streams) giveUp(st *stream) {
 	ss.end(st)
 }
 
-// edgeGone ends the streams of a peer in a group, or those of one pipe of it.
+// edgeGone ends the streams of a peer in a group, or the streams of one of its pipes.
 func (ss *streams) edgeGone(p *peer, group, pipe string) {
 	if len(ss.of) == 0 {
 		return
@@ -304,7 +304,7 @@ func (ss *streams) ends(u untoldPipe) bool {
 	return false
 }
 
-// hush keeps a stream's own pipe from far sites, if they were not told yet.
+// hush keeps a stream's own pipe from far sites, if they do not know it yet.
 func (o *outlets) hush(st *stream) {
 	u := untoldPipe{st.local, pipeKey{st.group, st.toID}}
 	if _, ok := o.untold[u]; ok {

@@ -45,7 +45,7 @@ func newStrait(t *testing.T, delay time.Duration) *strait {
 	return w
 }
 
-// edge is one end of a JxtaBiDiPipe or JxtaSocket as JXSE 2.7 has it (impl/util/pipe/reliable), on a fake peer.
+// edge is one end of a JxtaBiDiPipe or JxtaSocket of JXSE 2.7 (impl/util/pipe/reliable), on a fake peer.
 type edge struct {
 	*fake
 	w      *strait
@@ -54,7 +54,7 @@ type edge struct {
 	own    string // URN of its pipe
 	server string // URN of the pipe it listens on, if it does
 	refuse bool   // it answers no opening
-	many   bool   // it opens several, one after the other
+	many   bool   // it opens several streams, one after the other
 	peer   string // at the other end
 	to     string // URN of the other end's pipe
 	opened time.Time
@@ -135,7 +135,7 @@ func (e *edge) tell(elements ...jxta.Element) {
 	}
 }
 
-// write does as an application does: it waits while the window is closed.
+// write acts like an application: it waits while the window is closed.
 func (e *edge) write(texts ...string) {
 	e.app = append(e.app, texts...)
 	e.push()
@@ -184,7 +184,7 @@ func (e *edge) block(text string) []byte {
 	return m
 }
 
-// shut closes the edge as its application would.
+// shut closes the edge like its application.
 func (e *edge) shut() {
 	if e.kind == streamBiDi {
 		e.write("close")
@@ -194,7 +194,7 @@ func (e *edge) shut() {
 	e.w.settle()
 }
 
-// hear handles what has come. It reports whether there was anything.
+// hear handles messages that have come. It reports whether there were any.
 func (e *edge) hear() bool {
 	heard := false
 	for e.got0 < len(e.got) {
@@ -371,7 +371,7 @@ func (e *edge) next() (t time.Time) {
 	return t
 }
 
-// settle lets everything happen that takes no time, and puts what goes to the other side on its way.
+// settle lets everything happen that takes no time, and puts messages to the other side on their way.
 func (w *strait) settle() {
 	w.Helper()
 	for moved := true; moved; {
@@ -394,7 +394,7 @@ func (w *strait) settle() {
 			if from.Before(w.upAt) {
 				from = w.upAt
 			}
-			for _, it := range n.takeItems() { // state is not what is tested here
+			for _, it := range n.takeItems() { // items are not tested here
 				if !it.Home || slices.Contains(it.To, w.nodes[1-i].site) {
 					w.nodes[1-i].step(site.FarItem{Site: n.site, Item: it})
 				}
@@ -419,7 +419,7 @@ func (w *strait) settle() {
 	}
 }
 
-// pass lets d go by.
+// pass lets the time d go by.
 func (w *strait) pass(d time.Duration) {
 	w.Helper()
 	end := w.nodes[0].now.Add(d)
@@ -521,7 +521,7 @@ func (w *strait) restart(side int, away time.Duration) {
 	w.settle()
 }
 
-// bare checks that nothing of the reliability layer crosses but blocks, and what opens, holds and closes.
+// bare checks that nothing of the reliability layer crosses except blocks, and messages that open, hold and close.
 func (w *strait) bare() {
 	w.Helper()
 	for _, pl := range w.crossed {

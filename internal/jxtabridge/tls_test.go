@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// tlsEdge is a peer's TLS over the endpoint as JXSE 2.7 has it (impl/endpoint/tls): blocks, acknowledgements, repeats.
+// tlsEdge is a peer's TLS over the endpoint of JXSE 2.7 (impl/endpoint/tls): blocks, acknowledgements, repeats.
 type tlsEdge struct {
 	*fake
 	w      *strait
@@ -173,7 +173,7 @@ func (e *tlsEdge) tick() {
 	}
 }
 
-// once checks what an edge has read, and that nothing but blocks crossed, each once.
+// once checks the texts that an edge has read, and that only blocks crossed, each once.
 func (e *tlsEdge) once(want ...string) {
 	e.n.Helper()
 	if !slices.Equal(e.read, want) {
@@ -216,7 +216,7 @@ func TestSecureOverAnyDelay(t *testing.T) {
 	}
 }
 
-// A new connection begins with 1 again; what is late of the one before is not mixed into it.
+// A new connection begins with 1 again; late blocks of the one before are not mixed into it.
 func TestSecureNewConnection(t *testing.T) {
 	w := newStrait(t, 5*time.Second)
 	w.shuffle = true
@@ -240,7 +240,7 @@ func TestSecureNewConnection(t *testing.T) {
 		t.Errorf("A read %q", a.read)
 	}
 	a.once(a.read...)
-	// So may the other side, and a block 1 that is said again begins nothing.
+	// So may the other side, and a repeated block 1 does not begin a connection.
 	b.begin("3")
 	b.tell(tlsElement(1, hello("3")))
 	w.pass(30 * time.Second)
@@ -254,7 +254,7 @@ func TestSecureNewConnection(t *testing.T) {
 	}
 }
 
-// Both open at once: one connection is kept, and the other edge is told, once, before it hears of that.
+// Both open at once: one connection is kept, and the other edge is told once that its own has failed, before it hears of that connection.
 func TestSecureCrossed(t *testing.T) {
 	for _, delay := range []time.Duration{time.Second, 35 * time.Second} {
 		for _, apart := range []time.Duration{0, 300 * time.Millisecond} {
@@ -327,7 +327,7 @@ func TestSecureEdgeDialsAgain(t *testing.T) {
 	}
 }
 
-// An edge that takes nothing is given up after a while; a gateway that knows nothing of a connection adopts it; pairs
+// An edge that takes nothing is given up after a while; a gateway that does not know a connection adopts it; pairs
 // that are not used are forgotten.
 func TestSecureBounds(t *testing.T) {
 	w := newStrait(t, time.Second)
@@ -355,7 +355,7 @@ func TestSecureBounds(t *testing.T) {
 	w.pass(10 * time.Second)
 	b.once("a 1", "a 2")
 
-	// Not acknowledged while the link has too much of it, and nothing lost.
+	// Blocks are not acknowledged while too many wait for the link, and none is lost.
 	w = newStrait(t, time.Second)
 	for _, n := range w.nodes {
 		n.cfg.StreamBlocks = 4
@@ -454,7 +454,7 @@ func TestSecureLocal(t *testing.T) {
 	a.silence("nobody answers for B")
 }
 
-// A rule judges a connection as a whole, on either side; what it keeps back is not acknowledged.
+// A rule judges a connection as a whole, on either side; blocks that it keeps back are not acknowledged.
 func TestSecureDenied(t *testing.T) {
 	for side, direction := range []site.Direction{site.Out, site.In} {
 		w := newStrait(t, time.Second)

@@ -11,13 +11,13 @@ import (
 	"aldis/internal/site"
 )
 
-// saidView is what a far site says that it tells of its peers.
+// saidView is the view on its peers that a far site says it gives.
 type saidView struct {
 	sub  uint8
 	view View // for this site
 }
 
-// farView learns what a far site does not tell, and says whether it wants to be told something else than before. me is this site.
+// farView learns the view that a far site gives, and says whether the view that it wants has changed. me is this site.
 func (s *farSite) farView(it site.Item, me uint16) (wants bool) {
 	sub, group := it.Sub, ""
 	if sub > ofGroup {
@@ -53,19 +53,19 @@ func (s *farSite) farView(it site.Item, me uint16) (wants bool) {
 	return false
 }
 
-// maxSaid bounds the groups of which a far site may say what it tells or wants.
+// maxSaid bounds the groups for which a far site may state a view.
 const maxSaid = 1024
 
-// maxSpread bounds, in octets, what a far site may say of its views.
+// maxSpread bounds, in octets, the text in which a far site states its views.
 const maxSpread = 16 << 10
 
-// parses says whether a view is one; the others of a far site are of a later version.
+// parses says whether a text is a view; other texts of far sites are of a later version.
 func parses(v View) bool {
 	_, err := v.Parts()
 	return err == nil && v != ByBearer
 }
 
-// counted notes how many members of a group a site tells of; 0: some.
+// counted notes the number of members that a site has in a group; 0 with some: there are some.
 func (s *farSite) counted(group string, n int, some bool) {
 	if _, had := s.counts[group]; had {
 		delete(s.counts, group)
@@ -77,10 +77,10 @@ func (s *farSite) counted(group string, n int, some bool) {
 	}
 }
 
-// maxCounted bounds what a far site may say of the number of its peers.
+// maxCounted bounds the number of peers that a far site may state.
 const maxCounted = 1 << 32
 
-// wantsOf is what a site wants to be told of a group.
+// wantsOf is the view that a site wants on a group.
 func (s *farSite) wantsOf(group string) View {
 	for _, scope := range []string{group, ""} {
 		if view := s.wants[scope]; view != "" {
@@ -90,7 +90,7 @@ func (s *farSite) wantsOf(group string) View {
 	return Complete
 }
 
-// viewOf is what a site tells here of its peers in a group; "" is all groups.
+// viewOf is the view that a site gives here on its peers in a group; "" is all groups.
 func (s *farSite) viewOf(group string) View {
 	if s == nil {
 		return Complete
@@ -109,17 +109,17 @@ func (s *farSite) viewOf(group string) View {
 	return Complete
 }
 
-// withholds says that a site does not tell of all its peers.
+// withholds says whether a site does not tell of all its peers.
 func (s *farSite) withholds() bool { return !partsOf(s.viewOf("")).has(Complete) }
 
-// inGroup says whether a site has members of a group, as far as it tells.
+// inGroup says whether a site has members of a group, as far as its view tells.
 func (s *farSite) inGroup(group string) bool {
 	_, some := s.counts[group]
 	return len(s.peers[group]) > 0 || some || partsOf(s.viewOf(group)).marks() != ""
 }
 
-// EntryStatus is a peer of a far site that does not tell of all, with the parts of that site's view by which it is here: "id" if somebody here
-// has looked for its id, "before" if none of the parts tells of it now.
+// EntryStatus is a peer of a far site that does not tell of all, with the parts of that site's view by which it is known here:
+// "id" if somebody here has looked for its id, "before" if none of the parts tells of it now.
 type EntryStatus struct {
 	Peer  string   `json:"peer"`
 	Name  string   `json:"name"`
@@ -155,7 +155,7 @@ func (v *views) entries(n uint16, s *farSite) (list []EntryStatus) {
 	return list
 }
 
-// sized is a part of a view in words.
+// sized is the text of a part of a view with its size.
 func (v View) sized(size int) string {
 	if size == 0 {
 		return string(v)
@@ -163,7 +163,7 @@ func (v View) sized(size int) string {
 	return fmt.Sprintf("%s(%d)", v, size)
 }
 
-// askedFor says by which question of this site a far peer is here: "ask", "id", or "" by none.
+// askedFor says by which kind of question of this site a far peer is known here: "ask", "id", or "" by none.
 func askedFor(asked map[string]ownAsk, now time.Time, it site.Item, p farPeer) (by string) {
 	for _, a := range asked {
 		switch q := a.question; {

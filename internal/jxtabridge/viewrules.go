@@ -10,39 +10,39 @@ import (
 	"aldis/internal/site"
 )
 
-// ViewRule gives some groups and sites a view. The first rule that fits decides: those of orders, the latest first, then those of
-// Config.Views. Where none fits, Config.View is what sites are told, and they may tell all. Fields that are zero fit everything.
+// ViewRule gives some groups and sites a view. The first rule that fits decides: rules of orders, the latest first, then rules of
+// Config.Views. If none fits, sites are told Config.View, and they may tell all. Zero fields fit everything.
 type ViewRule struct {
 	Group  string `json:"group,omitempty"`  // unique value of a JXTA group
-	Site   uint16 `json:"site,omitempty"`   // far one
+	Site   uint16 `json:"site,omitempty"`   // far site
 	Bearer string `json:"bearer,omitempty"` // the bearer that messages to the site take now
-	In     bool   `json:"in,omitempty"`     // the view is what the site tells here; otherwise what it is told
-	View   View   `json:"view,omitempty"`   // in a ViewOrder empty: the order of before ends
+	In     bool   `json:"in,omitempty"`     // the view that the site gives here; otherwise the view that it gets
+	View   View   `json:"view,omitempty"`   // empty in a ViewOrder: the earlier order ends
 }
 
-// fits says whether a rule is for this; group "" stands for all groups that no rule names.
+// fits says whether a rule holds for a direction, a group and a site; group "" stands for all groups that no rule names.
 func (r ViewRule) fits(in bool, group string, way site.Way) bool {
 	return r.In == in && (r.Group == "" || r.Group == group) && (r.Site == 0 || r.Site == way.Site) && (r.Bearer == "" || r.Bearer == way.Bearer)
 }
 
-// Covers says that a rule before another one fits whatever the other fits.
+// Covers says whether a rule before another one fits everything that the later one fits.
 func (r ViewRule) Covers(later ViewRule) bool {
 	return r.In == later.In && (r.Group == "" || r.Group == later.Group) && (r.Site == 0 || r.Site == later.Site) && (r.Bearer == "" || r.Bearer == later.Bearer)
 }
 
-// Like says whether two rules are for the same.
+// Like says whether two rules have the same conditions.
 func (r ViewRule) Like(other ViewRule) bool {
 	r.View = other.View
 	return r == other
 }
 
-// Viewed: from now on the configuration says this.
+// Viewed: from now on the configuration has these views.
 type Viewed struct {
 	View  View
 	Rules []ViewRule
 }
 
-// ViewOrder: from now on this goes before the configuration, and before earlier orders. It survives a restart.
+// ViewOrder: from now on this rule goes before the configuration, and before earlier orders. It survives a restart.
 type ViewOrder struct{ ViewRule }
 
 // AdapterEvent marks Viewed as an event of a protocol adapter.
@@ -54,7 +54,7 @@ func (ViewOrder) AdapterEvent() {}
 // MostViewOrders bounds the orders in force.
 const MostViewOrders = 256
 
-// viewChoice say which view holds.
+// viewChoice says which view holds.
 type viewChoice struct {
 	*step
 	far    *far
@@ -67,7 +67,7 @@ func newViewChoice(s *step, f *far) *viewChoice {
 	return &viewChoice{step: s, far: f, ways: map[uint16]site.Way{}, known: map[View]viewParts{}}
 }
 
-// rules are all of them, in the order in which they count.
+// rules are all rules, in the order in which they count.
 func (v *viewChoice) rules() []ViewRule {
 	if len(v.orders) == 0 {
 		return v.cfg.Views
@@ -96,7 +96,7 @@ func (v *viewChoice) partsOf(view View) viewParts {
 	return parts
 }
 
-// rule is the view that holds for a group and a site, as far as it is this gateway's; site 0 stands for an unknown site.
+// rule is the view that this gateway's rules give for a group and a site; site 0 stands for an unknown site.
 func (v *viewChoice) rule(in bool, group string, n uint16) View {
 	view, way := v.cfg.View, v.ways[n]
 	way.Site = n
@@ -116,12 +116,12 @@ func (v *viewChoice) rule(in bool, group string, n uint16) View {
 	return Complete
 }
 
-// uniform says that one view holds for all groups and sites.
+// uniform says whether one view holds for all groups and sites.
 func (v *viewChoice) uniform() bool {
 	return v.cfg.View != ByBearer && len(v.rules()) == 0 && !slices.ContainsFunc(v.far.order, func(n uint16) bool { return len(v.far.sites[n].wants) > 0 })
 }
 
-// lets is what a site may be told of a group (out), and what it wants to be told (in): it is told what both views tell.
+// lets is the view that a site may get on a group (out), and the view that it wants (in): it is told what both views tell.
 func (v *viewChoice) lets(n uint16, group string) (out, in View) {
 	in = Complete
 	if s := v.far.sites[n]; s != nil && len(s.wants) > 0 {
@@ -130,7 +130,7 @@ func (v *viewChoice) lets(n uint16, group string) (out, in View) {
 	return v.rule(false, group, n), in
 }
 
-// limit is what a site may tell here of a group; Complete: all that it will.
+// limit is the view that a site may give here on a group; Complete: it may tell all.
 func (v *viewChoice) limit(group string, n uint16) View {
 	if len(v.cfg.Views)+len(v.orders) == 0 {
 		return Complete
@@ -138,7 +138,7 @@ func (v *viewChoice) limit(group string, n uint16) View {
 	return v.rule(true, group, n)
 }
 
-// sites are the far ones that are known, or named in a rule.
+// sites are the far sites that are known, or named in a rule.
 func (v *viewChoice) sites() []uint16 {
 	list := slices.AppendSeq(slices.Clone(v.far.order), maps.Keys(v.ways))
 	for _, r := range v.rules() {
@@ -150,7 +150,7 @@ func (v *viewChoice) sites() []uint16 {
 	return slices.Compact(list)
 }
 
-// withheld says that not all sites are told of all peers in a group.
+// withheld says whether some sites are not told of all peers in a group.
 func (v *viewChoice) withheld(group string) bool {
 	all := func(view View) bool { return v.partsOf(view).has(Complete) }
 	return !all(v.rule(false, group, 0)) || !v.uniform() && slices.ContainsFunc(v.sites(), func(n uint16) bool {
@@ -186,7 +186,7 @@ func (v *viewChoice) spread(in bool, group string) string {
 	return text
 }
 
-// ofSpread is the view that a text of spread has for a site.
+// ofSpread is the view for a site in a text of spread.
 func ofSpread(text string, n uint16) View {
 	head, rest, _ := strings.Cut(text, " ")
 	for each := range strings.SplitSeq(rest, " ") {

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// The first rule that fits decides: orders, the latest first, then those of the configuration, then the view for all.
+// The first rule that fits decides: orders, the latest first, then rules of the configuration, then the view for all.
 func TestWhichViewHolds(t *testing.T) {
 	const other = "uuid-0102"
 	n := newNode(t, 1)
@@ -53,7 +53,7 @@ func TestWhichViewHolds(t *testing.T) {
 	check.Equal(t, "orders at the most", n.b.Status().Ordered, MostViewOrders)
 }
 
-// A view for each of two groups and two sites: each site knows of each group what the rules say, and may ask where it helps.
+// A view for each of two groups and two sites: each site knows of each group the peers that the rules allow, and may ask where it helps.
 func TestViewsOfGroupsAndSites(t *testing.T) {
 	ops := jxta.IDParts{Kind: jxta.KindGroup, UUID: [16]byte{7}}.Unique()
 	a, b, c := patient(t, 1), patient(t, 2), patient(t, 3)
@@ -96,7 +96,7 @@ func TestViewsOfGroupsAndSites(t *testing.T) {
 	says("at the start", b, ops, Complete)
 	says("at the start", c, ops, Blind)
 
-	// Live, and back.
+	// While the gateway runs, and back.
 	a.step(ViewOrder{ViewRule{Group: ops, View: Ask}})
 	meet()
 	says("an order", b, ops, Ask)
@@ -117,7 +117,7 @@ func TestViewsOfGroupsAndSites(t *testing.T) {
 	says("the orders have ended", c, jxta.NetGroup, Ask)
 }
 
-// Over a thin bearer a site asks, over a fast one it is told; and it is told at once when the bearer changes.
+// Over a thin bearer a site asks, over a fast one it is told; when the bearer changes, it is told at once.
 func TestViewFollowsTheBearer(t *testing.T) {
 	a, b := patient(t, 1), patient(t, 2)
 	a.cfg.View = ByBearer
@@ -177,7 +177,7 @@ func TestEntriesSayWhy(t *testing.T) {
 	by("ask")
 }
 
-// A far site says nonsense of views: nothing is taken of it, and it gets no more than the view here gives.
+// A far site sends malformed views: none is taken, and it gets no more than the view here gives.
 func TestHostileViews(t *testing.T) {
 	a, _ := viewed(t, Ask)
 	a.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Sub: subWants, Scope: jxta.NetGroup, Doc: []byte("complete")}})

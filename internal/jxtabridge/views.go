@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// View is what other sites are told of the peers with a lease here. In every view, a site that has been told something is told of its
+// View says what other sites are told of the peers with a lease here. In every view, a site that knows a peer is told of its
 // changes, and an open pipe names its peer.
 type View string
 
@@ -19,14 +19,14 @@ type View string
 // them tell what each of them tells.
 const (
 	Complete View = "complete" // each peer
-	Tree     View = "tree"     // tree(v): to at most v sites that a tree of all sites names; in it each site knows v others
+	Tree     View = "tree"     // tree(v): to at most v sites, chosen by a tree of all sites in which each knows v others
 	Random   View = "random"   // random(k): to k sites
-	Ring     View = "ring"     // to the two sites beside the peer on a ring of all
-	Ask      View = "ask"      // a peer whose name, or a part of it, somebody there looks for
-	Count    View = "count"    // how many there are in each group
-	Site     View = "site"     // whether there are any in each group
+	Ring     View = "ring"     // to the two sites next to the peer on a ring of all
+	Ask      View = "ask"      // each peer whose name, or a part of it, somebody there looks for
+	Count    View = "count"    // how many peers there are in each group
+	Site     View = "site"     // whether there are any peers in each group
 	Blind    View = "blind"    // nothing
-	ByBearer View = "bearer"   // Ask over a thin bearer, Complete over another; alone
+	ByBearer View = "bearer"   // Ask over a thin bearer, Complete over others; never with another view
 )
 
 // Bounds of random(k) and tree(v).
@@ -35,7 +35,7 @@ const (
 	MostSize  = 64
 )
 
-// Parts are what a view is made of; the error says why it is none.
+// Parts are the parts of a view, with their sizes; the error says why the text is not a view.
 func (v View) Parts() (parts map[View]int, err error) {
 	parts = map[View]int{}
 	if v == ByBearer {
@@ -63,7 +63,7 @@ func (v View) Parts() (parts map[View]int, err error) {
 	return parts, nil
 }
 
-// viewParts are what a view is made of. One that is none is blind.
+// viewParts are the parts of a view, with their sizes. A text that is not a view is Blind.
 type viewParts map[View]int
 
 func partsOf(v View) viewParts {
@@ -76,7 +76,8 @@ func partsOf(v View) viewParts {
 
 func (p viewParts) has(v View) bool { _, has := p[v]; return has }
 
-// marks is what else of the kind site.Endpoint says that a site does not tell of all: "" nothing, as its counts or bits say it.
+// marks is the view whose item of the kind site.Endpoint says that a site does not tell of all its peers; "": none, or its
+// numbers say so.
 func (p viewParts) marks() View {
 	switch {
 	case p.has(Complete), !p.has(Ask) && p.numbers() != "":
@@ -87,7 +88,7 @@ func (p viewParts) marks() View {
 	return Blind
 }
 
-// numbers is which of Count and Site is told.
+// numbers is the number that is told: Count, Site, or "".
 func (p viewParts) numbers() View {
 	switch {
 	case p.has(Count):
@@ -98,19 +99,19 @@ func (p viewParts) numbers() View {
 	return ""
 }
 
-// answers says that a site is told of a peer whose name it looks for.
+// answers says whether a site is told of a peer whose name it looks for.
 func (p viewParts) answers() bool { return p.has(Ask) || p.has(Complete) }
 
-// near says that some sites are told of a peer from its lease on, and which.
+// near says whether some sites are told of a peer from its lease on.
 func (p viewParts) near() bool { return p.has(Ring) || p.has(Random) || p.has(Tree) }
 
-// spot is where something is on a circle of hashes; all gateways reckon it alike.
+// spot is the place of texts on a circle of hashes, the same at all gateways.
 func spot(of ...string) uint64 {
 	h := sha256.Sum256([]byte(strings.Join(of, "\x00")))
 	return binary.BigEndian.Uint64(h[:])
 }
 
-// neighbours are the sites that are told of a peer in a group from its lease on, of these.
+// neighbours are those among sites that are told of a peer in a group from its lease on.
 func (p viewParts) neighbours(sites []uint16, peer, group string) (told []uint16) {
 	if !p.near() || len(sites) == 0 {
 		return nil

@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// viewRules are what the conformance test holds each view to.
+// viewRules are the properties of each view in the conformance test.
 var viewRules = []viewRule{{Complete, true, true, 0}, {Ask, false, true, 0}, {Count, false, false, 5}, {Blind, false, false, 0}, {Site, false, false, -1},
 	{Ring, true, true, 0}, {"random(2)", true, true, 0}, {"tree(3)", true, true, 0},
 	{"count+ask", false, true, 5}, {"site+ask", false, true, -1}, {"ring+count+ask", true, true, 5}}
@@ -24,7 +24,7 @@ type viewRule struct {
 	counts int  // members that it knows of, of five; -1: it knows that there are some; 0: it knows of none
 }
 
-// withholds says that not all is told.
+// withholds says whether a view does not tell of all peers.
 func (v View) withholds() bool { return !partsOf(v).has(Complete) }
 
 // viewed is a pair of nodes, the first of which has this view.
@@ -38,8 +38,8 @@ func viewed(t *testing.T, view View) (a, b *node) {
 	return a, b
 }
 
-// saidHow is each place where a view may be said of the peers of the first node: all other places say otherwise. The conformance test holds
-// each view to the same at each place.
+// saidHow is each place where a view on the peers of the first node may be set: all other places have another view. The
+// conformance test demands the same of each view at each place.
 var saidHow = map[string]func(a, b *node, view View){
 	"configuration": func(a, _ *node, view View) { a.cfg.View = view },
 	"group": func(a, _ *node, view View) {
@@ -56,7 +56,7 @@ var saidHow = map[string]func(a, b *node, view View){
 	"in": func(_, b *node, view View) { b.cfg.Views = []ViewRule{{In: true, Site: 1, View: view}} },
 }
 
-// viewedHow is viewed with another place where the view is said.
+// viewedHow is viewed with another place where the view is set.
 func viewedHow(t *testing.T, how string, view View) (a, b *node) {
 	a, b = patient(t, 1), patient(t, 2)
 	saidHow[how](a, b, view)
@@ -88,14 +88,14 @@ func TestEveryView(t *testing.T) {
 		for _, how := range slices.Sorted(maps.Keys(saidHow)) {
 			rule := rule
 			if how == "in" {
-				rule.counts = 0 // a site that may tell all of its peers has no number for others
+				rule.counts = 0 // a site that may tell of all its peers has no number for others
 			}
 			t.Run(string(rule.view)+"/"+how, func(t *testing.T) { keepsView(t, rule, how) })
 		}
 	}
 }
 
-// keepsView holds a pair of nodes, the first of which has a view, to it.
+// keepsView checks that a pair of nodes, the first of which has a view, keeps to it.
 func keepsView(t *testing.T, rule viewRule, how string) {
 	a, b := viewedHow(t, how, rule.view)
 	fb := b.peer("Berta", "cbid")
@@ -123,7 +123,7 @@ func keepsView(t *testing.T, rule viewRule, how string) {
 		}
 	}
 
-	// What is for the whole group crosses in every view.
+	// Messages for the whole group cross in every view.
 	fb.propagate(jxta.NetGroup, "some.service", "p", body("all hands"))
 	join(a, b)
 	for _, f := range crowd {
@@ -153,7 +153,7 @@ func keepsView(t *testing.T, rule viewRule, how string) {
 	check.Equal(t, "found by an id again", look("PID", jxta.URN(crowd[2].id)), 1)
 	check.Equal(t, "found by an id that nobody has", look("PID", jxta.URN(peerName("uuid", 998))), 0)
 
-	// A message to a peer that was never heard of: its sender is told to look again, and finds the way.
+	// A message to an unknown peer: its sender is told to look again, and finds the route.
 	fb.say(crowd[3].id, jxta.NetGroup, "PipeService", jxta.URN(pipe1), body("one"))
 	qid := fb.ask(jxta.NetGroup, jxta.HandlerRouter, string(jxta.RouteQuery{Dest: crowd[3].id}.Append(nil)))
 	b.pass(time.Second)
@@ -173,7 +173,7 @@ func keepsView(t *testing.T, rule viewRule, how string) {
 	}
 	check.Equal(t, "the last that the peer hears", heard[len(heard)-1], "two")
 
-	// A peer that leaves is gone there too.
+	// A peer that leaves is gone there, too.
 	for _, f := range crowd {
 		f.disconnect(jxta.NetGroup)
 	}
@@ -183,7 +183,7 @@ func keepsView(t *testing.T, rule viewRule, how string) {
 	check.True(t, "where the peer is", b.b.far.home(crowd[2].id) == 0)
 }
 
-// A listener's peer is reached in every view, though nobody has asked for it.
+// A listener's peer is reached in every view, although nobody has asked for it.
 func TestListenersAreKnownInEveryView(t *testing.T) {
 	for _, rule := range viewRules {
 		a, b := viewed(t, rule.view)
@@ -202,7 +202,7 @@ func TestListenersAreKnownInEveryView(t *testing.T) {
 	}
 }
 
-// From each view to each other, while the gateway runs or while it does not, pictures are right afterwards.
+// After a switch from each view to each other, while the gateway runs or while it is down, the pictures are right.
 func TestViewsAreSwitched(t *testing.T) {
 	for _, from := range viewRules {
 		for _, to := range viewRules {
@@ -241,7 +241,7 @@ func TestViewsAreSwitched(t *testing.T) {
 	}
 }
 
-// Each peer is told to as many sites as the view says, of however many there are, and to as many peers each site is told about alike.
+// However many sites there are, each peer is told to as many as the view says, and all sites are told of about as many peers.
 func TestNeighboursOfAView(t *testing.T) {
 	sites := func(n int) (list []uint16) {
 		for i := range n {
@@ -290,7 +290,7 @@ func TestRingTakesInANewSite(t *testing.T) {
 	check.Equal(t, "peers told of then", b.b.Status().Far[1].Peers, 3)
 }
 
-// A site may ask for much: it gets what one question is answered with, and never all peers at once.
+// A site may ask for much: it gets the answers to one question, and never all peers at once.
 func TestHostileQuestionsForPeers(t *testing.T) {
 	a, _ := viewed(t, Ask)
 	for i := range maxGiven + 20 {

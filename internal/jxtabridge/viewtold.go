@@ -16,33 +16,33 @@ import (
 	"aldis/internal/site"
 )
 
-// The values of Item.Sub where an item of the kind site.Endpoint is no peer, but says what its site tells of its peers. It has no owner.
-// Its Doc, if any, is a text of viewChoice.spread. With ofGroup it is for the group in Scope alone; without, Scope is the net peer group and
-// the item is for all groups.
+// Values of Item.Sub for items of the kind site.Endpoint that are not peers, but state the view of their site on its peers.
+// They have no owner. Doc, if any, is a text of viewChoice.spread. With ofGroup an item is only for the group in Scope;
+// without, Scope is the net peer group and the item is for all groups.
 var viewSubs = map[View]uint8{Ask: 1, Count: 2, Blind: 3, Site: 4, Complete: 5}
 
 const (
-	subWants uint8 = 6 // what the site wants to be told
+	subWants uint8 = 6 // the view that the site wants
 	ofGroup  uint8 = 16
 )
 
-// views says which peers other sites are told of, and knows what they tell.
+// views decides of which peers other sites are told, and knows their views.
 type views struct {
 	*viewChoice
 	outlets *outlets
-	counted map[string]int    // what other sites were told, by numberKey
-	heard   map[string]string // the sites that were told it in this run
-	changed map[string]bool   // groups whose number may be another now
-	at      time.Time         // when they are told next; zero: nothing has changed
+	counted map[string]int    // numbers that other sites were told, by numberKey
+	heard   map[string]string // by numberKey: the sites that were told the number in this run
+	changed map[string]bool   // groups whose number may have changed
+	at      time.Time         // when changed numbers are told; zero: none has changed
 	before  viewMemory        // of the last run
-	said    map[string]string // by Sub and group: the Doc of what other sites were told of views
-	order   []uint16          // the far sites of which neighbours were chosen
+	said    map[string]string // by Sub and group: the Doc of the views that other sites were told
+	order   []uint16          // the far sites from which neighbours were chosen
 }
 
-// recount is how long news of a number may wait for more of it.
+// recount is how long a changed number may wait for further changes.
 const recount = 30 * time.Second
 
-// memView is the key of the memory of what other sites were told.
+// memView is the key of the memory of the views and numbers that other sites were told.
 const memView = "view"
 
 type viewMemory struct {
@@ -59,7 +59,7 @@ func newViews(s *step, o *outlets, f *far) *views {
 	return v
 }
 
-// recall restores one memory; it reports whether m is one. What is not understood is left out.
+// recall restores one memory; it reports whether m is one. An unreadable one is left out.
 func (v *views) recall(m site.Memory) bool {
 	if m.Key != memView {
 		return false
@@ -83,14 +83,14 @@ func (v *views) recall(m site.Memory) bool {
 	return true
 }
 
-// start tells other sites after a start what they have to know. What they are to be told of a peer is in no journal.
+// start tells other sites the views and peers after a start: the journal does not have the sites of each peer.
 func (v *views) start() {
 	if v.before.View != Complete || v.cfg.View != Complete || len(v.rules()) > 0 || len(v.said) > 0 {
 		v.turn(true)
 	}
 }
 
-// set takes what another configuration says. It reaches all sites as soon as the link has room.
+// set takes the views of a new configuration. They reach all sites as soon as the link has room.
 func (v *views) set(next Viewed) {
 	if next.View != v.cfg.View || !slices.Equal(next.Rules, v.cfg.Views) {
 		v.cfg.View, v.cfg.Views = next.View, next.Rules
@@ -115,7 +115,7 @@ func (v *views) reached(w site.Way) {
 	}
 }
 
-// turn tells all that follows from other rules than before.
+// turn tells other sites everything that follows from changed rules.
 func (v *views) turn(begun bool) {
 	for _, key := range slices.Sorted(maps.Keys(v.counted)) {
 		kind, group := ofNumberKey(key)
@@ -126,7 +126,7 @@ func (v *views) turn(begun bool) {
 			v.announceItem(marker(viewSubs[kind], group).Withdrawal())
 			delete(v.counted, key)
 			delete(v.heard, key)
-		case begun && !all: // no journal has the sites that it is for
+		case begun && !all: // the journal does not have the sites that get the number
 			v.announceItem(v.number(kind, group, v.counted[key], sites, all))
 		}
 		if begun {
@@ -140,7 +140,7 @@ func (v *views) turn(begun bool) {
 	v.keep()
 }
 
-// say tells what has to be known of the views, and what of that has changed; after a start, all.
+// say tells other sites the views that have changed; after a start, all that they need.
 func (v *views) say(begun bool) {
 	next := map[string]string{}
 	all, base, differs := v.mark("")
@@ -177,7 +177,7 @@ func (v *views) say(begun bool) {
 	v.said = next
 }
 
-// mark is how other sites are told what they are not told of a group, and whether they have to be.
+// mark is the item that tells other sites the view on a group, and whether they need it.
 func (v *views) mark(group string) (sub uint8, doc string, needed bool) {
 	base, text := v.rule(false, group, 0), v.spread(false, group)
 	parts := v.partsOf(base)
@@ -195,7 +195,7 @@ func ofSaidKey(key string) site.Item {
 	return marker(key[0], cmp.Or(key[1:], jxta.NetGroup))
 }
 
-// met looks whether there are other sites than before, from which neighbours are chosen.
+// met looks whether the sites have changed from which neighbours are chosen.
 func (v *views) met() {
 	switch near := v.partsOf(v.cfg.View).near(); {
 	case slices.Equal(v.order, v.far.order):
@@ -206,7 +206,7 @@ func (v *views) met() {
 	}
 }
 
-// retell says again which sites are to know each peer.
+// retell gives the gateway each peer again, with the sites that are to know it.
 func (v *views) retell() {
 	v.order = slices.Clone(v.far.order)
 	for _, p := range v.outlets.sortedPeers() {
@@ -225,7 +225,7 @@ func (v *views) keep() {
 	v.remember(memView, viewMemory{v.cfg.View, v.counted, v.said, v.orders})
 }
 
-// marker says something of the views of a site, or of a number.
+// marker is an item about the view of a site, or about a number.
 func marker(sub uint8, group string) site.Item {
 	return site.Item{Kind: site.Endpoint, Sub: sub, Scope: group}
 }
@@ -258,7 +258,8 @@ func (v *views) tell(p *peer, group string) {
 	v.announceItem(v.outlets.peerItem(p, group))
 }
 
-// fits says whether a peer answers a question of a far site. It answers a question for its id in any group: a message to it names one.
+// fits says whether a peer answers a question of a far site. It answers a question for its id in any group, because a message
+// to it names a group.
 func (v *views) fits(n uint16, q advcache.Question, p *peer, group string) bool {
 	switch {
 	case q.Type != jxta.TypePeer:
@@ -270,7 +271,7 @@ func (v *views) fits(n uint16, q advcache.Question, p *peer, group string) bool 
 	return v.partsOf(out).answers() && v.partsOf(in).answers() && named(q) && q.Group == group && peerMatches(p.leases[group].index, q)
 }
 
-// byPeerID says that a question is for one peer, by its id.
+// byPeerID says whether a question is for one peer, by its id.
 func byPeerID(q advcache.Question) bool {
 	return q.Type == jxta.TypePeer && q.Attr == "PID" && exact(q)
 }
@@ -311,7 +312,7 @@ func (v *views) farAsk(n uint16, a *ask) {
 	}
 }
 
-// answered says whether some far site tells of a peer only if it is asked such a question.
+// answered says whether some far site only tells of a peer if it is asked such a question.
 func (v *views) answered(q advcache.Question) bool {
 	return slices.ContainsFunc(v.sites(), func(n uint16) bool {
 		theirs, ours := v.partsOf(v.far.sites[n].viewOf(q.Group)), v.partsOf(v.limit(q.Group, n))
@@ -320,7 +321,7 @@ func (v *views) answered(q advcache.Question) bool {
 	})
 }
 
-// count notes that a group may have another number of members.
+// count notes that the number of members of a group may have changed.
 func (v *views) count(group string) {
 	if v.uniform() && v.partsOf(v.cfg.View).numbers() == "" {
 		return
@@ -330,7 +331,7 @@ func (v *views) count(group string) {
 	v.until(v.at)
 }
 
-// numbers is which of Count and Site a site is told of a group.
+// numbers is the number of a group that a site is told: Count, Site, or "".
 func (v *views) numbers(group string, n uint16) View {
 	out, in := v.lets(n, group)
 	kind, wants := v.partsOf(out).numbers(), v.partsOf(in)
@@ -340,7 +341,7 @@ func (v *views) numbers(group string, n uint16) View {
 	return ""
 }
 
-// audience are the sites that are told one kind of number of a group; all: each, also one that nobody knows yet.
+// audience are the sites that are told one kind of number of a group; all: every site, also one that is not known yet.
 func (v *views) audience(kind View, group string) (sites []uint16, all bool) {
 	all = v.partsOf(v.rule(false, group, 0)).numbers() == kind
 	if v.uniform() {
@@ -376,7 +377,7 @@ func (v *views) number(kind View, group string, n int, sites []uint16, all bool)
 	return it
 }
 
-// sweep tells other sites of the numbers that are others.
+// sweep tells other sites the numbers that have changed.
 func (v *views) sweep() {
 	if !due.Reached(v.now, v.at) {
 		return

@@ -13,8 +13,8 @@ import (
 )
 
 // Advertisements stay at their site until somebody needs them (docs/decisions/asked-for.md). All far sites are told of
-// the advertisement of a pipe that is open here or of a group that has members here. Of any other, only those sites are
-// told whose peers look for it. What they look for travels as an item of the kind site.Question.
+// the advertisement of a pipe that is open here or of a group that has members here. Any other advertisement only goes to
+// sites whose peers look for it. Their questions travel as items of the kind site.Question.
 
 // purpose is what makes an advertisement useful: an open pipe, or a group with members.
 type purpose struct {
@@ -22,26 +22,26 @@ type purpose struct {
 	id    string // unique value
 }
 
-// ask is something that peers of a far site look for.
+// ask is a question of peers of a far site.
 type ask struct {
 	question advcache.Question
 	expires  time.Time
-	given    int           // advertisements told because of it
-	here     time.Time     // when local peers are asked again; zero: not
-	pause    time.Duration // before that
+	given    int           // advertisements sent because of it
+	here     time.Time     // when local peers are asked again; zero: never
+	pause    time.Duration // the wait before that
 }
 
-// maxGiven is how many advertisements one ask gets: far peers are answered with 50 at a time.
+// maxGiven is how many advertisements one ask gets: far peers get 50 in one answer.
 const maxGiven = 4 * maxAnswers
 
-// ownAsk is a question that far sites were told of.
+// ownAsk is a question that went to far sites.
 type ownAsk struct {
 	peer     string
 	expires  time.Time
 	question advcache.Question
 }
 
-// keySet is a set of keys, nearly always of one: a map for each advertisement would take more than the advertisement.
+// keySet is a set of keys, nearly always of one: a map for each advertisement would take more memory than the advertisement.
 type keySet struct {
 	one  advcache.Key
 	more map[advcache.Key]bool // nil: one is the only member
@@ -101,7 +101,7 @@ func (dir *directory) assign(n *jxta.Node, e *advcache.Entry) {
 	dir.serving[u] = s
 }
 
-// unassign takes the purpose of an advertisement back.
+// unassign takes back the purpose of an advertisement.
 func (dir *directory) unassign(k advcache.Key, u purpose) {
 	delete(dir.purposes, k)
 	s := dir.serving[u]
@@ -144,7 +144,7 @@ func sortedKeys(keys map[advcache.Key]bool) []advcache.Key {
 	})
 }
 
-// restate says after a start which of the advertisements that are known from before are useful.
+// restate finds out after a start which of the recalled advertisements are useful, and tells far sites.
 func (dir *directory) restate() {
 	used := map[advcache.Key]bool{}
 	for u, keys := range dir.serving {
@@ -178,10 +178,10 @@ func (dir *directory) publishFar(e *advcache.Entry) {
 	}
 }
 
-// unasked says that an advertisement is only indexed, and that no far site has asked for it: not even a rule sends it then.
+// unasked says whether an advertisement is only indexed, and no far site has asked for it: then not even a rule sends it.
 func (dir *directory) unasked(k advcache.Key) bool { return dir.index[k] && len(dir.to[k]) == 0 }
 
-// allow lets a site have what it asked for, and says whether that is new.
+// allow lets a site have an advertisement that it asked for, and says whether that is new.
 func (dir *directory) allow(siteID uint16, a *ask, e *advcache.Entry) bool {
 	if a.given >= maxGiven || slices.Contains(dir.to[e.Key], siteID) {
 		return false
@@ -191,7 +191,7 @@ func (dir *directory) allow(siteID uint16, a *ask, e *advcache.Entry) bool {
 	return true
 }
 
-// item is a local advertisement as it was told last.
+// item is a local advertisement in the form in which it was sent last.
 func (dir *directory) item(e *advcache.Entry) site.Item {
 	it := site.Item{Kind: site.Document, Scope: e.Group, Owner: e.Peer, ID: e.ID, Sub: e.Type, Doc: e.Doc, Expires: e.Expires}
 	if last, ok := dir.sent[e.Key]; ok {
@@ -201,7 +201,7 @@ func (dir *directory) item(e *advcache.Entry) site.Item {
 	return it
 }
 
-// farAsk learns what peers of a site look for, and tells it what is here.
+// farAsk learns a question of a far site's peers, and sends the site the answers that are here.
 func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 	key := it.Key()
 	if it.Gone || !it.Expires.IsZero() && !dir.now.Before(it.Expires) {
@@ -235,7 +235,7 @@ func (dir *directory) farAsk(n uint16, s *farSite, it site.Item) {
 	}
 }
 
-// maxPassed is how many advertisements that are only indexed are passed by in search of those that answer a question.
+// maxPassed is how many advertisements that are only indexed are passed over in search of answers to a question.
 const maxPassed = 4096
 
 // questionOf reads an item of the kind site.Question: attribute and pattern, or the id that the attribute must have in Peer.
@@ -248,10 +248,10 @@ func questionOf(it site.Item) advcache.Question {
 	return q
 }
 
-// maxAskText bounds, in octets, what an attribute and a pattern may cost on the link.
+// maxAskText bounds, in octets, an attribute and a pattern on the link.
 const maxAskText = 200
 
-// laterAsk is a question that far sites will be told of, unless the answer comes first: they tell unasked what is wanted
+// laterAsk is a question that will go to far sites, unless the answer comes first: they send unasked the advertisements that are useful
 // there.
 type laterAsk struct {
 	due      time.Time
@@ -260,7 +260,7 @@ type laterAsk struct {
 	question advcache.Question
 }
 
-// askFar plans to ask far sites for what a local peer did not find. A pattern is asked for in any case: it may fit more.
+// askFar plans to ask far sites a question that found too little here. A pattern is asked in any case: it may fit more.
 func (dir *directory) askFar(p *peer, q *question, found int) {
 	peers := q.ask.Type == jxta.TypePeer
 	if q.threshold <= 0 || found >= q.threshold || peers && !dir.views.answered(q.ask) || q.ask.Peer != "" || found > 0 && exact(q.ask) {
@@ -274,7 +274,7 @@ func (dir *directory) askFar(p *peer, q *question, found int) {
 		it.ID, it.Owner = q.ask.Attr+"=", id
 	}
 	switch {
-	case strings.HasPrefix(q.ask.Attr, "Rdv"), q.ask.Attr == "DstPID": // routes and rendezvous of other sites are of no use here
+	case strings.HasPrefix(q.ask.Attr, "Rdv"), q.ask.Attr == "DstPID": // routes and rendezvous of other sites are useless here
 		return
 	case len(it.ID) > maxAskText || strings.Contains(it.ID, "\x00") || !utf8.ValidString(it.ID):
 		dir.stats.Refused["ask"]++
@@ -296,14 +296,14 @@ func (dir *directory) askFar(p *peer, q *question, found int) {
 		return
 	}
 	due := dir.now
-	if !peers { // of a peer that is withheld nothing comes by itself
+	if !peers { // a peer that is withheld does not come by itself
 		due = due.Add(dir.cfg.AskAfter)
 	}
 	dir.asking[key] = laterAsk{due, asker, it, q.ask}
 	dir.until(dir.asking[key].due)
 }
 
-// seek asks far sites for a peer that nobody here knows, if some of them do not tell of all; false: they do.
+// seek asks far sites for a peer that is unknown here, if some of them do not tell of all their peers; false: all do.
 func (dir *directory) seek(p *peer, group, id string) bool {
 	q := question{threshold: 1, wish: wish{group: group, ask: advcache.Question{Group: group, Type: jxta.TypePeer, Attr: "PID", Value: jxta.URN(id)}}}
 	if jxta.IDKind(id) != jxta.KindPeer || !dir.views.answered(q.ask) {
@@ -313,10 +313,10 @@ func (dir *directory) seek(p *peer, group, id string) bool {
 	return true
 }
 
-// exact says that a question is for one name or id.
+// exact says whether a question is for one name or id.
 func exact(q advcache.Question) bool { return q.Attr != "" && !strings.Contains(q.Value, "*") }
 
-// sweepAsks tells far sites the questions that nothing has answered by itself.
+// sweepAsks sends far sites the questions that were not answered in time.
 func (dir *directory) sweepAsks() {
 	for _, key := range slices.Sorted(maps.Keys(dir.asking)) {
 		a := dir.asking[key]
@@ -335,7 +335,7 @@ func (dir *directory) sweepAsks() {
 	}
 }
 
-// roomToAsk says whether far sites may be told of one more question, of a certain peer.
+// roomToAsk says whether one more question of a peer may go to far sites.
 func (dir *directory) roomToAsk(peer string) bool {
 	mine, waiting := 0, 0
 	for _, a := range dir.asking {

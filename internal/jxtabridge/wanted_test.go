@@ -59,7 +59,7 @@ func TestWhatNobodyUsesStaysHome(t *testing.T) {
 	if got := crossed(n.takeItems(), 2); got != nil {
 		t.Errorf("told twice: %v", got)
 	}
-	// A restart says anew what is in use; a peer that comes later asks for the rest.
+	// A restart sends again the advertisements in use; a peer that comes later asks for the rest.
 	n.restart()
 	n.step(nil)
 	if got := crossed(n.takeItems(), 2); !slices.Equal(got, []string{"ops", "track"}) {
@@ -127,7 +127,7 @@ func TestAsking(t *testing.T) {
 	}
 }
 
-// Nothing is asked of far sites that is known here or comes by itself.
+// Far sites are not asked for advertisements that are known here or come by themselves.
 func TestNotAsked(t *testing.T) {
 	n := newNode(t, 1)
 	f, g := n.peer("A", "cbid"), n.peer("B", "cbid")
@@ -142,7 +142,7 @@ func TestNotAsked(t *testing.T) {
 	}
 }
 
-// What a far site may make this one remember, and tell, is bounded.
+// The memory and the answers that a far site can cause here are bounded.
 func TestHostileAsks(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")

@@ -37,7 +37,7 @@ func (n *node) count(text string) (found int) {
 	return found
 }
 
-// What the notes on reliability call D3: 54 messages in six seconds, and a stranger in the peer's name.
+// D3 of the notes on reliability: 54 messages in six seconds, and a stranger in the peer's name.
 func TestStrangerGetsNothingOfASignedPeer(t *testing.T) {
 	for _, here := range []bool{true, false} {
 		for _, signed := range []bool{false, true} {
@@ -69,7 +69,7 @@ func TestStrangerGetsNothingOfASignedPeer(t *testing.T) {
 				if !here {
 					check.Equal(t, "len(n.done) while the peer is away", len(n.done), 0)
 					f.redial("")
-					f.connect(jxta.NetGroup) // as every peer does that connects
+					f.connect(jxta.NetGroup) // like every peer that connects
 				}
 				n.pass(10 * time.Second)
 				check.Equal(t, "len(f.bodies())", len(f.bodies()), 54)
@@ -85,7 +85,7 @@ func TestStrangerGetsNothingOfASignedPeer(t *testing.T) {
 	}
 }
 
-// A signed peer that only reconnects and has nothing to say is asked for a sign, over the poll as over TCP.
+// A signed peer that only reconnects and has nothing to send is asked for a sign, over a poll like over TCP.
 func TestSilentSignedPeerIsAskedForASign(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
@@ -93,7 +93,7 @@ func TestSilentSignedPeerIsAskedForASign(t *testing.T) {
 	f.far(1, "waits")
 	f.redial("") // answers the question, which fakes do not list
 	check.Equal(t, "f.bodies()", strings.Join(f.bodies(), ","), "waits")
-	// A peer whose library does not answer gets what is for it when it says something by itself.
+	// A peer whose library does not answer gets its messages when it sends something by itself.
 	f.hangUp()
 	f.far(2, "waits on")
 	f.dead = true
@@ -136,7 +136,7 @@ func TestSignatureBeatsWhoCameFirst(t *testing.T) {
 	}
 }
 
-// A signed peer is one over a restart, and is unsigned when it is forgotten.
+// A signed peer counts as signed after a restart, and as unsigned when it is forgotten.
 func TestRestartRemembersWhoSigns(t *testing.T) {
 	n := newNode(t, 1)
 	f := n.peer("A", "cbid")
@@ -151,8 +151,8 @@ func TestRestartRemembersWhoSigns(t *testing.T) {
 	check.Equal(t, "f.bodies()", strings.Join(f.bodies(), ","), "after the restart")
 }
 
-// While the first address answers, a second one with the same id gets nothing, and its words do not count: neither of an
-// unsigned peer nor of a signed one whose JXTA home was copied with its key.
+// While the first address answers, a second one with the same id gets nothing, and its messages do not count: neither for an
+// unsigned peer nor for a signed one whose JXTA home was copied with its key.
 func TestSecondAddressGetsNothing(t *testing.T) {
 	for _, format := range []string{"uuid", "cbid"} {
 		t.Run(format, func(t *testing.T) { secondAddress(t, format) })
@@ -192,7 +192,7 @@ func secondAddress(t *testing.T, format string) {
 	check.Equal(t, "x.bodies()", strings.Join(x.bodies(), ","), "to whoever is there")
 }
 
-// A peer that signs may have a connection by each machine of its site: what it says on either counts. A peer that signs nothing may not,
+// A peer that signs may have a connection by each machine of its site: its messages on either count. A peer that does not sign may not,
 // and neither may a signing peer's key at a third address.
 func TestPeerByBothMachines(t *testing.T) {
 	for _, format := range []string{"cbid", "uuid"} {
@@ -220,7 +220,7 @@ func TestPeerByBothMachines(t *testing.T) {
 	}
 }
 
-// A peer that has moved is served at its new address within seconds, and loses nothing of what came meanwhile.
+// A peer that has moved is served at its new address within seconds, and loses no message that came meanwhile.
 func TestMovedPeerIsServed(t *testing.T) {
 	for _, format := range []string{"uuid", "cbid"} {
 		n := newNode(t, 1)
@@ -289,7 +289,7 @@ func TestManyImpostorsKeepNobodyOut(t *testing.T) {
 	check.Equal(t, "f.bodies()", strings.Join(f.bodies(), ","), "waits")
 }
 
-// What waits for a verdict is bounded.
+// Messages that wait for a verdict are bounded.
 func TestWhoIsBounded(t *testing.T) {
 	n := newNode(t, 1)
 	n.stuck = true
@@ -315,7 +315,7 @@ func TestWhoIsBounded(t *testing.T) {
 	}
 }
 
-// What the notes on reliability call D13: a host with invented ids. Each takes a lease and goes.
+// D13 of the notes on reliability: a host with invented ids. Each takes a lease and goes.
 func TestInventedIDsKeepNobodyOut(t *testing.T) {
 	n := newNode(t, 1)
 	n.cfg.MaxPeers = 200

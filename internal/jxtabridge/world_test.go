@@ -31,7 +31,7 @@ var identities = sync.OnceValue(func() (ids [4]Identity) {
 	return ids
 })
 
-// node is one gateway's bridge with fake peers in front of it and a link that the test holds in its hand.
+// node is one gateway's bridge with fake peers in front of it and a link that the test controls.
 type node struct {
 	*testing.T
 	b     *Bridge
@@ -53,7 +53,7 @@ type node struct {
 	gated  []Gate
 	stuck  bool // sockets swallow nothing: no Written
 	secret []string
-	record func(Received) // is given what comes in on a connection; nil: nobody looks
+	record func(Received) // is given each message on a connection; nil: none
 }
 
 func newNode(t *testing.T, siteID uint16) *node {
@@ -71,7 +71,7 @@ func patient(t *testing.T, siteID uint16) *node {
 	return n
 }
 
-// step gives the bridge an event and carries out what it wants done; fake peers read at once.
+// step gives the bridge an event and carries out its orders; fake peers read at once.
 func (n *node) step(ev site.Event) site.Output {
 	n.Helper()
 	if r, ok := ev.(Received); ok && n.record != nil {
@@ -146,7 +146,7 @@ func (n *node) restart() {
 	}
 }
 
-// takeItems empties the list.
+// takeItems empties the list of items.
 func (n *node) takeItems() []site.Item {
 	it := n.items
 	n.items = nil
@@ -181,7 +181,7 @@ func join(a, b *node) {
 	}
 }
 
-// fake is a JXTA peer as the references describe it, on one connection.
+// fake is a JXTA peer that the references describe, on one connection.
 type fake struct {
 	n       *node
 	conn    site.ConnID
@@ -198,7 +198,7 @@ type fake struct {
 	msg     int
 }
 
-// heard is one message as a peer's endpoint sees it.
+// heard is one message at a peer's endpoint.
 type heard struct {
 	body     []byte
 	source   string
@@ -340,7 +340,7 @@ func (f *fake) read(body []byte) {
 			h.elements = append(h.elements, e)
 		}
 	}
-	// What an unmodified signed 2.7 peer insists on (wire 0.1 to 0.3, ghosts 6.3).
+	// Demands of an unmodified signed 2.7 peer (wire 0.1 to 0.3, ghosts 6.3).
 	in, source := check.In(t, "what", f.name, "hears"), strings.TrimPrefix(h.source, "jxta://")
 	if h.trailer != nil {
 		check.Equal(in, "h.trailer.Source, which a peer holds against address spoofing,", h.trailer.Source, "urn:jxta:"+source)
@@ -362,7 +362,7 @@ func (f *fake) read(body []byte) {
 	f.got = append(f.got, h)
 }
 
-// poked answers a question for the peer's own advertisement, as every JXTA peer does, and reports whether it was one.
+// poked answers a question for the peer's own advertisement, like every JXTA peer, and reports whether it was one.
 func (f *fake) poked(h heard) bool {
 	q, err := jxta.ParseResolverQuery(h.find(jxta.NetGroup + "ORes"))
 	if err != nil || q.Src != f.n.cfg.Identity.Peer {
@@ -480,7 +480,7 @@ func body(s string) jxta.Element {
 	return jxta.Element{Namespace: "trk", Name: "body", Data: []byte(s)}
 }
 
-// take empties what the peer has heard.
+// take empties the list of messages that the peer has heard.
 func (f *fake) take() []heard {
 	g := f.got
 	f.got = nil
@@ -521,7 +521,7 @@ func (f *fake) bodies() (out []string) {
 	return out
 }
 
-// answer is a resolver response with what is inside.
+// answer is a resolver response and the discovery response inside.
 func (f *fake) answer(h heard, group string) (jxta.ResolverResponse, jxta.DiscoveryResponse) {
 	f.n.Helper()
 	r, err := jxta.ParseResolverResponse(h.find(group + "IRes"))

@@ -11,10 +11,10 @@ import (
 	"aldis/internal/site"
 )
 
-// MostKept is how many corpora of other sites are kept.
+// MostKept is how many corpora of other sites are kept at most.
 const MostKept = 16
 
-// service and part are what a message with a corpus says of itself.
+// service and part name a message with a corpus, and its part.
 const (
 	service = "corpus"
 	part    = "file"
@@ -23,10 +23,10 @@ const (
 // Config of an Adapter.
 type Config struct {
 	Name       string              // of this site
-	Configured *compact.CorpusFile // that the configuration names; nil: none
-	From       []uint16            // sites whose corpus is accepted by itself
-	Refuse     bool                // nothing is kept of what others send
-	// Shared has a corpus for several sites go once for all of them. Nobody is told then when one of them has it.
+	Configured *compact.CorpusFile // the corpus that the configuration names; nil: none
+	From       []uint16            // sites whose corpora are accepted without an operator
+	Refuse     bool                // corpora of other sites are not kept
+	// Shared sends a corpus for several sites once for all of them. Then nobody learns when one of them has it.
 	Shared bool
 }
 
@@ -34,11 +34,11 @@ type Config struct {
 type Adapter struct {
 	cfg      Config
 	received map[uint16]kept
-	accepted kept // nil file: none, or one in the place of another than the configured one
+	accepted kept // nil file: none, or it was accepted when another corpus was configured
 	sent     int
 	refused  int
 	token    uint64
-	told     map[uint64]sending // whose fate is awaited
+	told     map[uint64]sending // sent corpora whose fate is awaited, by token
 	out      site.Output
 }
 
@@ -48,7 +48,7 @@ type sending struct {
 	name string
 }
 
-// New restores an adapter from its memories. What cannot be read any more is forgotten with the first Step, and said.
+// New restores an adapter from its memories. A memory that cannot be read any more is dropped and logged with the first Step.
 func New(cfg Config, memories []site.Memory) *Adapter {
 	f := &Adapter{cfg: cfg, received: map[uint16]kept{}, told: map[uint64]sending{}}
 	for _, m := range memories {
@@ -98,7 +98,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	return out
 }
 
-// send gives a corpus to the core. The operator who orders it has read it.
+// send gives a corpus to the core. The operator who orders this has read the corpus.
 func (f *Adapter) send(order Send) {
 	f.sent++
 	c, err := compact.ReadCorpus(order.File)
@@ -126,7 +126,7 @@ func (f *Adapter) send(order Send) {
 	f.note("info", "the network's corpus is queued for other sites; it goes out when the link is idle", "corpus", Name(c), "octets", len(order.File), "sites", order.Sites)
 }
 
-// ended says what became of a corpus that was sent to one site.
+// ended logs the outcome of a corpus that was sent to one site.
 func (f *Adapter) ended(ev site.Fate) {
 	s, ok := f.told[ev.Token]
 	delete(f.told, ev.Token)
@@ -138,7 +138,7 @@ func (f *Adapter) ended(ev site.Fate) {
 	}
 }
 
-// arrived keeps a corpus that another site has sent, in the Step in which the core is told that it may forget it.
+// arrived keeps a corpus that another site has sent, in the same Step in which it tells the core that the message is done.
 func (f *Adapter) arrived(now time.Time, m site.FarMessage) {
 	undelivered := func(why string, err error) {
 		f.refused++
@@ -180,7 +180,7 @@ func (f *Adapter) arrived(now time.Time, m site.FarMessage) {
 	}
 }
 
-// accept has a corpus used from the next start on.
+// accept makes the gateway use a corpus from the next start on.
 func (f *Adapter) accept(name, by string) {
 	k, ok := f.find(name)
 	if !ok {
@@ -193,7 +193,7 @@ func (f *Adapter) accept(name, by string) {
 	f.note("info", "the gateway will use a received corpus from its next start", "corpus", name, "by", by)
 }
 
-// forget throws away what was received, and what was accepted of it.
+// forget deletes a corpus that was received or accepted.
 func (f *Adapter) forget(name string) {
 	for _, s := range f.sites() {
 		if Name(f.received[s].CorpusFile) == name {
@@ -245,12 +245,12 @@ func (f *Adapter) Status() Status {
 	return s
 }
 
-// DescribeItem says what the rules may go by: the adapter has no items.
+// DescribeItem returns the properties that rules can match; the adapter has no items.
 func (f *Adapter) DescribeItem(it site.Item) site.Subject {
 	return site.Subject{Type: "other", Scope: it.Scope, Owner: it.Owner}
 }
 
-// DescribeMessage says what the rules may go by: they are not asked.
+// DescribeMessage returns the properties of a message; the rules are not asked about corpora.
 func (f *Adapter) DescribeMessage(m *site.Message) site.Subject {
 	s := site.Subject{Type: "message", Owner: m.From, Name: m.Param, Ordered: true}
 	for _, p := range m.Parts {

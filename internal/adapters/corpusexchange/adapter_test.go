@@ -28,7 +28,7 @@ func corpusFile(t *testing.T, texts ...string) (file []byte, c *compact.CorpusFi
 	return file, c
 }
 
-// journal keeps what an adapter remembers.
+// journal keeps the memories of an adapter.
 type journal map[string][]byte
 
 func (j journal) keep(o site.Output) site.Output {
@@ -49,7 +49,7 @@ func (j journal) memories() (list []site.Memory) {
 	return list
 }
 
-// far is a message of a site as one adapter carries it and another gets it.
+// far turns a message that one adapter carries into the event that another gets.
 func far(from uint16, token uint64, m site.Message) site.FarMessage {
 	m.Token = 0
 	return site.FarMessage{Site: from, Token: token, Message: m}
@@ -63,7 +63,8 @@ func sent(t *testing.T, file []byte) site.Message {
 	return o.Carry[0].Message
 }
 
-// What a site sends is kept through restarts, counts for nothing until it is accepted, and then until another corpus is configured.
+// A corpus that a site sends is kept through restarts, is not used before it is accepted, and then is used until another corpus
+// is configured.
 func TestAccepted(t *testing.T) {
 	file, c := corpusFile(t, "!!FATHOM;7", "!!FATHOM;8")
 	_, own := corpusFile(t, "own")
@@ -90,7 +91,7 @@ func TestAccepted(t *testing.T) {
 	check.Equal(t, "what a start uses", Name(chosen()), Name(c))
 
 	newer, _ := corpusFile(t, "newer")
-	j.keep(f.Step(start, far(1, 78, sent(t, newer)))) // in the place of the first
+	j.keep(f.Step(start, far(1, 78, sent(t, newer)))) // it replaces the first
 	check.Equal(t, "what was accepted stays", Name(chosen()), Name(c))
 	check.Equal(t, "one of each site", len(f.Status().Received), 1)
 
@@ -109,7 +110,7 @@ func TestAccepted(t *testing.T) {
 	check.True(t, "forgotten", len(j) == 0 && len(f.Status().Received) == 0 && f.Status().Accepted == "", j)
 }
 
-// A site that the configuration names need not be asked for, others are.
+// The corpus of a site that the configuration names is accepted at once, those of others are not.
 func TestFrom(t *testing.T) {
 	file, c := corpusFile(t, "a")
 	for from, want := range map[uint16]string{1: Name(c), 2: ""} {
@@ -119,7 +120,7 @@ func TestFrom(t *testing.T) {
 	}
 }
 
-// Whatever else comes is refused in words, and nothing of it is kept.
+// All other messages are refused with a reason, and nothing of them is kept.
 func TestHostile(t *testing.T) {
 	file, _ := corpusFile(t, "a message", "another")
 	good := sent(t, file)
@@ -167,7 +168,7 @@ func TestHostile(t *testing.T) {
 	check.True(t, "a start says so", err != nil)
 }
 
-// However many sites send, MostKept corpora are kept, the newest.
+// However many sites send, at most MostKept corpora are kept, the newest.
 func TestBounded(t *testing.T) {
 	f, j := New(Config{}, nil), journal{}
 	for i := range 3 * MostKept {
@@ -180,7 +181,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// On a shared channel a corpus for several sites goes once, elsewhere to each by itself; its sender hears what became of it.
+// On a shared channel a corpus for several sites goes once, elsewhere once to each; its sender is told the outcome.
 func TestSent(t *testing.T) {
 	file, _ := corpusFile(t, "a")
 	f := New(Config{Shared: true}, nil)

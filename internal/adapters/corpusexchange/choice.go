@@ -17,8 +17,8 @@ import (
 // ErrMemory says that a memory is of another format.
 var ErrMemory = errors.New("corpora: memory of another format")
 
-// Keys of the memories: a corpus that was received stands under ofSite and the site in decimal digits, behind the milliseconds since
-// 1970 UTC; the one that was accepted stands under accepted, behind the hash of the corpus that was configured then.
+// Keys of the memories. A received corpus is stored under ofSite and the site in decimal digits, behind the milliseconds since
+// 1970 UTC; the accepted corpus is stored under accepted, behind the hash of the corpus that was configured when it was accepted.
 const (
 	ofSite   = "site "
 	accepted = "accepted"
@@ -28,7 +28,7 @@ const timeOctets = 8
 
 func hexOf(b []byte) string { return hex.EncodeToString(b) }
 
-// kept is a corpus that is here.
+// kept is a received or accepted corpus.
 type kept struct {
 	*compact.CorpusFile
 	file []byte
@@ -49,7 +49,7 @@ func (k kept) append(b []byte) []byte {
 	return append(binary.BigEndian.AppendUint64(b, uint64(k.at.UnixMilli())), k.file...)
 }
 
-// hashOf is what tells corpora apart: zeros for none.
+// hashOf is the hash that tells corpora apart: zeros for none.
 func hashOf(f *compact.CorpusFile) (h [sha256.Size]byte) {
 	if f != nil {
 		h = f.Hash
@@ -57,8 +57,8 @@ func hashOf(f *compact.CorpusFile) (h [sha256.Size]byte) {
 	return h
 }
 
-// Chosen is the corpus that a start uses: the accepted one, as long as the configuration names the same as when it was accepted,
-// or else the configured one (nil: none). The error is ErrMemory, or compact.ErrCorpus; the configured one goes with it.
+// Chosen is the corpus that a start uses: the accepted one, as long as the configuration names the same corpus as when it was accepted,
+// or else the configured one (nil: none). The error is ErrMemory, or compact.ErrCorpus; the configured corpus is returned with it.
 func Chosen(configured *compact.CorpusFile, memories []site.Memory) (*compact.CorpusFile, error) {
 	for _, m := range memories {
 		if m.Key != accepted {

@@ -9,16 +9,16 @@ import (
 // Name is a corpus as gateways and their operators name it: the first octets of its hash.
 func Name(f *compact.CorpusFile) string { return hexOf(f.Hash[:4]) }
 
-// What the operator orders.
+// Orders of the operator.
 type (
-	// Send has the file of a corpus sent to sites.
+	// Send sends the file of a corpus to sites.
 	Send struct {
 		Sites []uint16
 		File  []byte
 	}
-	// Accept has a corpus that was received used from the next start on.
+	// Accept makes the gateway use a received corpus from the next start on.
 	Accept struct{ Name string }
-	// Forget throws a received corpus away, and does not use it from the next start on if it was accepted.
+	// Forget deletes a received corpus. If it was accepted, the gateway does not use it from the next start on.
 	Forget struct{ Name string }
 )
 
@@ -31,13 +31,13 @@ func (Accept) AdapterEvent() {}
 // AdapterEvent marks Forget as an event of a protocol adapter.
 func (Forget) AdapterEvent() {}
 
-// Status is what an operator is told; it shares nothing with the adapter.
+// Status is the state of the adapter for operators; it shares no memory with the adapter.
 type Status struct {
 	// Accepted is the name of the corpus that a start uses in the place of the configured one; "": none was accepted.
 	Accepted string `json:"accepted,omitempty"`
-	// Received are those that other sites have sent, by site.
+	// Received are the corpora that other sites have sent, by site.
 	Received []Row `json:"received,omitempty"`
-	// Sent counts the orders to send one in this run, Refused what was received and not kept.
+	// Sent counts the orders in this run to send a corpus, Refused the corpora that were received and not kept.
 	Sent    int `json:"sent,omitempty"`
 	Refused int `json:"refused,omitempty"`
 }
@@ -48,5 +48,5 @@ type Row struct {
 	Site     uint16    `json:"site"`
 	At       time.Time `json:"at"`
 	Messages int       `json:"messages"`
-	Octets   int       `json:"octets"` // of these together
+	Octets   int       `json:"octets"` // of all messages together
 }

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Desk is the files of an adapter that are under way: those that other sites offer, and those of this site that others ask for.
+// Desk holds the files of an adapter that are under way: files that other sites offer, and files of this site that others ask for.
 type Desk struct {
 	Config
 	pulls  map[string]*File  // by hash
@@ -19,24 +19,26 @@ type Desk struct {
 	asks   uint64
 }
 
-// Config is what the adapter around a Desk gives it.
+// Config is the configuration of a Desk, and the functions of the adapter around it.
 type Config struct {
 	On    bool         // files are served here
 	Scope string       // of its messages
 	Most  int64        // octets of a file that crosses
-	Key   string       // of the setting that says so
+	Key   string       // of the setting with this limit
 	Out   *site.Output // of the Step under way
-	// Count counts what has happened; May says whether the operator is told of a key, now and then; Unfit ends a far message that cannot be read.
+	// Count counts an event by its name; May says whether a warning of this key may be logged now; Unfit ends a far message
+	// that cannot be read.
 	Count func(what string)
 	May   func(now time.Time, key string) bool
 	Unfit func(now time.Time, m site.FarMessage)
-	// Brings says whether a file comes without being asked for; Here is told that one is here, Dropped that one is offered no more.
+	// Brings says whether a file is fetched although nobody has asked for it. Here is called when a file is here, Dropped when
+	// it is no longer offered.
 	Brings  func(*File) bool
 	Here    func(now time.Time, f *File)
 	Dropped func(hash string)
 }
 
-// New is an empty Desk.
+// New makes an empty Desk.
 func New(c Config) *Desk {
 	return &Desk{Config: c, pulls: map[string]*File{}, giving: map[uint64]giving{}}
 }
@@ -49,15 +51,15 @@ type File struct {
 	Heard                     time.Time
 	Public                    bool // it is offered to all
 
-	asked  int    // parts before this one were asked for
+	asked  int    // the parts before this one were asked for
 	have   []bool // parts that are here; nil: nothing was asked for yet
 	news   time.Time
-	wrong  int // so often the parts made another file
+	wrong  int // how often the parts together had a wrong hash
 	state  string
 	failed bool
 }
 
-// giving is an ask of a far site, while its parts are read.
+// giving is a request of a far site, while the parts that it wants are read.
 type giving struct {
 	site  uint16
 	token uint64
@@ -73,15 +75,15 @@ const (
 
 const (
 	mostPulls  = 500
-	mostGiving = 16        // asks of which the file is read now
-	mostWindow = 64        // parts that one ask may name
+	mostGiving = 16        // requests whose parts are read at the same time
+	mostWindow = 64        // parts that one request may name
 	window     = 8         // parts that may be asked for beyond those that are here
-	askParts   = 4         // parts that one ask names at least, except at the end of the file
-	askLater   = time.Hour // without a part; then what is missing is asked for again when somebody asks
+	askParts   = 4         // parts that one request names at least, except at the end of the file
+	askLater   = time.Hour // without a part; after that, missing parts are requested again when somebody asks for the file
 	shortHash  = 8         // octets of a hash that name a file in a part
 )
 
-// OfferLife is how long an offer waits to be sent, and is good at the far site.
+// OfferLife is how long an offer waits to be sent, and how long it is valid at the far site.
 const OfferLife = 7 * 24 * time.Hour
 
 // here is how many parts have come.
@@ -94,10 +96,10 @@ func (p *File) here() (n int) {
 	return n
 }
 
-// unasked is the state of a file of which nothing is here but its offer.
+// unasked is the state of a file of which only the offer is here.
 const unasked = "nobody here has asked for it yet"
 
-// tellPart makes the state that of a file of which some parts are here.
+// tellPart sets the state of a file of which some parts are here.
 func (p *File) tellPart() {
 	p.state = fmt.Sprintf("%d of %d octets are here", min(p.Size, int64(p.here())*PartOctets), p.Size)
 }
@@ -128,27 +130,27 @@ func (d *Desk) Offer(now time.Time, f File) *File {
 // Of is a file that was offered; nil: none has this hash.
 func (d *Desk) Of(hash string) *File { return d.pulls[hash] }
 
-// Len is how many are offered.
+// Len is how many files are offered.
 func (d *Desk) Len() int { return len(d.pulls) }
 
-// Restore brings back what was offered in an earlier run.
+// Restore brings back a file that was offered in an earlier run.
 func (d *Desk) Restore(f File) {
 	f.state = unasked
 	d.pulls[f.Hash] = &f
 }
 
-// tell tells the room of files how a file stands.
+// tell reports the state of a file to the file room.
 func (d *Desk) tell(p *File) {
 	d.Out.Orders = append(d.Out.Orders, Know{Hash: p.Hash, Name: p.Name, Creator: p.Creator, MIME: p.MIME, Size: p.Size, At: p.Heard, State: p.state,
 		Public: p.Public, Failed: p.failed, Bring: d.brought(p)})
 }
 
-// brought says whether a file of which nothing is on its way comes by the operator's rules.
+// brought says whether a file that nobody has asked for yet is fetched by the operator's rules.
 func (d *Desk) brought(p *File) bool {
 	return p.have == nil && !p.failed && p.Size <= d.Most && d.Brings(p)
 }
 
-// TellAll tells it of all files, after a restart.
+// TellAll reports the states of all files to the file room, after a restart.
 func (d *Desk) TellAll() {
 	for _, p := range d.pulls {
 		d.tell(p)
@@ -172,7 +174,7 @@ func (d *Desk) forgetOldest() {
 	d.drop(oldest)
 }
 
-// Purge drops offers that are over.
+// Purge drops offers that have expired.
 func (d *Desk) Purge(now time.Time) {
 	for _, p := range d.pulls {
 		if now.Sub(p.Heard) > OfferLife && now.Sub(p.news) > OfferLife {
@@ -190,7 +192,7 @@ func (d *Desk) Lost(from uint16) {
 	}
 }
 
-// Wanted begins to ask for a file because a device does.
+// Wanted begins to fetch a file because a device asks for it.
 func (d *Desk) Wanted(now time.Time, ev Wanted) {
 	p := d.pulls[ev.Hash]
 	if p == nil {
@@ -229,7 +231,7 @@ func (d *Desk) ask(now time.Time, p *File) {
 		Parts: []site.Part{{Name: TopicWant, Data: data}}, Mark: site.Mark{Expires: now.Add(OfferLife)}}})
 }
 
-// progress notes what is here of a file, and says it.
+// progress saves and reports which parts of a file are here.
 func (d *Desk) progress(p *File) {
 	p.tellPart()
 	value := binary.AppendUvarint(nil, uint64(p.asked))
@@ -243,7 +245,7 @@ func (d *Desk) progress(p *File) {
 	d.tell(p)
 }
 
-// Part takes a part of a file that was asked for, or that it is there no more.
+// Part takes a requested part of a file, or the answer that its site no longer has the file.
 func (d *Desk) Part(now time.Time, m site.FarMessage, data []byte) {
 	if len(data) < 2+shortHash {
 		d.Unfit(now, m)
@@ -281,7 +283,7 @@ func (d *Desk) fail(p *File, why string) {
 	d.tell(p)
 }
 
-// Kept goes on when a part is on the disk.
+// Kept requests more parts, or finishes the file, when a part is on the disk.
 func (d *Desk) Kept(now time.Time, ev Kept) {
 	p := d.pulls[ev.Hash]
 	if ev.Err != "" {
@@ -307,7 +309,7 @@ func (d *Desk) Kept(now time.Time, ev Kept) {
 	d.ask(now, p)
 }
 
-// Finished ends what came of a file: it is here, or it is asked for once more.
+// Finished takes in whether all parts have made the right file: it is here, or it is requested once more.
 func (d *Desk) Finished(now time.Time, ev Finished) {
 	p := d.pulls[ev.Hash]
 	if p == nil {
@@ -332,7 +334,7 @@ func (d *Desk) Finished(now time.Time, ev Finished) {
 	d.Here(now, p)
 }
 
-// RestorePull reads what is here of a file; its offer was read before, as keys are in order.
+// RestorePull reads which parts of a file are here; its offer was read before, because keys are sorted.
 func (d *Desk) RestorePull(hash string, value []byte) bool {
 	p := d.pulls[hash]
 	asked, n := binary.Uvarint(value)
@@ -347,7 +349,7 @@ func (d *Desk) RestorePull(hash string, value []byte) bool {
 	return true
 }
 
-// Want is what a far site asks for:
+// Want takes the request of a far site for parts of a file:
 //
 //	32 octets  hash
 //	varint     the first part
@@ -384,9 +386,9 @@ func (d *Desk) Want(now time.Time, m site.FarMessage, data []byte) {
 	d.Out.Orders = append(d.Out.Orders, Load{Ask: d.asks, Hash: hash, From: int(from), To: int(from + count)})
 }
 
-// Loaded gives a site the parts that it has asked for: all in the step in which the ask is done, so that a crash repeats none.
+// Loaded sends a site the parts that it has requested: all in the step in which the request is done, so that a crash repeats none.
 //
-//	1 octet   0; or 1: the file is here no more
+//	1 octet   0; or 1: the file is no longer here
 //	8 octets  of the hash, the first
 //	varint    part
 //	octets
@@ -413,7 +415,7 @@ func (d *Desk) Loaded(now time.Time, ev Loaded) {
 	}
 }
 
-// KeyPull begins the key of what is here of a file; behind it stands the hash. Offers have to be restored before.
+// KeyPull begins the key of the parts of a file that are here; the hash follows. Offers have to be restored before.
 const KeyPull = "q"
 
 func (d *Desk) remember(key string, value []byte) {

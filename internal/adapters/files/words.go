@@ -6,15 +6,16 @@ import (
 	"aldis/internal/site"
 )
 
-// What the room of files (internal/edge/lan/fileroom) is told. A hash is the SHA-256 of a file in 64 lower-case hexadecimal digits, a size is octets.
+// Orders to the file room (internal/edge/lan/fileroom). A hash is the SHA-256 of a file in 64 lower-case hexadecimal digits, a
+// size is in octets.
 type (
-	// Fetch has a file be taken from where its device says that it is, unless it is here: from Host alone, whatever the URL
+	// Fetch takes a file from the address that its device has named, unless the file is here: only from Host, whatever the URL
 	// names.
 	Fetch struct {
 		Hash, URL, Host, Name, Creator string
 		Size                           int64
 	}
-	// Load reads parts From to To-1 of a file; each has PartOctets, the last what is left.
+	// Load reads parts From to To-1 of a file; each has PartOctets, the last one the rest.
 	Load struct {
 		Ask      uint64 // comes back
 		Hash     string
@@ -27,64 +28,64 @@ type (
 		Part  int
 		Data  []byte
 	}
-	// Finish makes a file of all its parts if it has its hash; otherwise the parts are gone.
+	// Finish makes a file of all its parts if it has the hash; otherwise the parts are deleted.
 	Finish struct {
 		Hash, Name, Creator, MIME string
 		Size                      int64
 	}
-	// Reserve has a place be made for a file that a client here wants to give (XEP-0363).
+	// Reserve makes an address to which a client here uploads a file (XEP-0363).
 	Reserve struct {
 		Ask        uint64 // comes back
 		Name, MIME string
 		Size       int64
 	}
-	// Know says how it is with a file that was offered and is not here. State is for people.
+	// Know is the state of a file that was offered and is not here. State is for people.
 	Know struct {
 		Hash, Name, Creator, MIME string
 		Size                      int64
 		At                        time.Time // of the offer
 		State                     string
 		Public                    bool // it is offered to all
-		Failed                    bool // it does not come
-		Gone                      bool // it is offered no more
-		Bring                     bool // it is Wanted without being asked for, unless it is here
+		Failed                    bool // it will not arrive
+		Gone                      bool // it is no longer offered
+		Bring                     bool // the file room answers Wanted at once, although nobody has asked for it, unless it is here
 	}
 )
 
-// What the room of files tells.
+// Events from the file room.
 type (
-	// Fetched: Fetch has ended. Err is empty when the file is here.
+	// Fetched: the outcome of a Fetch. Err is empty if the file is here.
 	Fetched struct{ Hash, Err string }
-	// Loaded: what Load has read; no parts where the file is not here.
+	// Loaded: the parts that Load has read; none if the file is not here.
 	Loaded struct {
 		Ask   uint64
 		Parts [][]byte
 	}
-	// Kept: what Keep has come to. Err is empty when the part is there after a crash, too.
+	// Kept: the outcome of a Keep. Err is empty if the part would survive a crash.
 	Kept struct {
 		Token uint64
 		Hash  string
 		Part  int
 		Err   string
 	}
-	// Finished: what Finish has come to. Err is empty when the file is here.
+	// Finished: the outcome of a Finish. Err is empty if the file is here.
 	Finished struct{ Hash, Err string }
-	// Reserved: where a client gives its file, and where others get it then. Err says why there is no place.
+	// Reserved: the URLs to which a client uploads its file, and from which others then get it. Err says why there are none.
 	Reserved struct {
 		Ask           uint64
 		Put, Get, Err string
 	}
-	// Uploaded: a client has given its file. ID is what its addresses have behind that of the room.
+	// Uploaded: a client has uploaded its file. ID is the part of its URLs behind the URL of the file room.
 	Uploaded struct {
 		ID, Hash, Name, MIME string
 		Size                 int64
 	}
-	// Published: a file of this site is for all.
+	// Published: a device has offered a file of this site to all.
 	Published struct {
 		Hash, Name, Creator string
 		Size                int64
 	}
-	// Wanted: a device asks for a file that was offered and is not here; of one that comes by rule there is no Host.
+	// Wanted: a device asks for a file that was offered and is not here. Host is empty if an operator's rule asks for it.
 	Wanted struct{ Hash, Host string }
 )
 
@@ -103,7 +104,7 @@ func (Finished) AdapterEvent() {}
 // AdapterEvent marks Wanted as an event of a protocol adapter.
 func (Wanted) AdapterEvent() {}
 
-// AdapterEvent marks it as an event of this adapter.
+// AdapterEvent marks Published as an event of a protocol adapter.
 func (Published) AdapterEvent() {}
 
 // AdapterEvent marks Reserved as an event of a protocol adapter.
@@ -112,7 +113,7 @@ func (Reserved) AdapterEvent() {}
 // AdapterEvent marks Uploaded as an event of a protocol adapter.
 func (Uploaded) AdapterEvent() {}
 
-// Order is an order for the room of files.
+// Order is an order for the file room.
 type Order interface {
 	site.Order
 	file()
@@ -154,7 +155,7 @@ func (o Fetch) Octets() int {
 // Octets is the size of the fields.
 func (Load) Octets() int { return 96 }
 
-// Octets is the part's.
+// Octets is the size of the part and its hash.
 func (o Keep) Octets() int { return len(o.Data) + len(o.Hash) }
 
 // Octets of the texts.

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/adapters/interop"
 )
 
-// A unit of which a JXTA peer tells every 20 s crosses as an event in fewer octets than as the message that it came in.
+// A unit that a JXTA peer reports every 20 s crosses as an event in fewer octets than as the message in which it came.
 func TestCost(t *testing.T) {
 	event := costOf(t, false)
 	both := costOf(t, true)
@@ -22,7 +22,7 @@ func TestCost(t *testing.T) {
 	}
 }
 
-// costOf is how many octets a report takes, where JXTA peers ashore listen or not.
+// costOf is how many octets a report takes, with or without JXTA peers ashore that listen.
 func costOf(t *testing.T, ashore bool) float64 {
 	w := newWorld(t, 2, map[uint16][]interop.Rule{2: {trackRule(t)}})
 	hq, ship := w.Nodes[0], w.Nodes[1]

@@ -2,19 +2,19 @@
 // in an element of a pipe's messages appears as a unit on the maps of TAK devices, and the other way round; a pipe and
 // a TAK chat room become one room. A room of XMPP is the same as a chat room, and a node of XMPP has the units as items.
 //
-// Track and Line (words.go) are the neutral forms. Each adapter has a side here that converts what its clients say to
+// Track and Line (words.go) are the neutral forms. Each adapter has a side here that converts the reports and lines of its clients to
 // these forms and back: jxtaSide, takSide, and xmpp.go, which needs no state. Keys in Rule name the objects of each adapter.
 //
-// The adapters do not know of this. For the JXTA adapter the Meeting is a far site that has the rules' pipes open;
-// Hear takes out what the adapter would carry there. For the TAK adapter it is a client (tak.Met).
+// The adapters do not know about these rules. For the JXTA adapter the Meeting is a far site that has the rules' pipes open;
+// Hear takes out the messages that the adapter would send to it. For the TAK adapter the Meeting is a client (tak.Met).
 //
 // Nothing loops, and nothing appears twice (docs/decisions/adapters-meet.md):
 //
-//   - What JXTA peers of this LAN say becomes a TAK event here, at the site that holds their lease, and crosses as
+//   - A message of a JXTA peer of this LAN becomes a TAK event here, at the site that holds the peer's lease, and crosses as
 //     such.
-//   - What TAK devices of this LAN and of far sites say becomes a message for the JXTA peers of this LAN. It does not
+//   - An event of a TAK device, of this LAN or of a far site, becomes a message for the JXTA peers of this LAN. It does not
 //     cross.
-//   - What a rule has produced carries a mark, and no rule processes it again.
+//   - A message or event that a rule has made carries a mark, and no rule processes it again.
 //   - The newest report of a unit wins, whoever sent it.
 //
 // Chat lines survive a restart until the JXTA adapter has handed them over. The package is pure: callers pass the
@@ -31,7 +31,7 @@
 //   - jxta.go: the side of JXTA
 //   - tak.go: the side of TAK
 //   - xmpp.go: the side of XMPP: rooms and nodes
-//   - memory.go: what survives a restart
-//   - trouble.go: what was refused, and counters
+//   - memory.go: chat lines that survive a restart
+//   - trouble.go: refusals, and counters
 //   - explain.go: what `gateway check` says about an example
 package interop

@@ -17,14 +17,14 @@ import (
 	"aldis/internal/rules/query"
 )
 
-// Bounds of what an element may hold.
+// Bounds of elements and their values.
 const (
 	mostElement = query.MostOctets // octets of an element
 	mostLine    = 4 << 10          // octets of an element with a line
 	mostName    = 96               // octets of an id, a callsign or a room
 )
 
-// Fault is why an element was not taken.
+// Fault is the error with which an element is refused.
 type Fault struct {
 	Reason string // a word of the counters
 	Text   string
@@ -37,7 +37,7 @@ func fault(reason, format string, args ...any) *Fault {
 	return &Fault{reason, fmt.Sprintf(format, args...)}
 }
 
-// value is the first at its place that is not empty; "": there is none.
+// value is the first value at a place in an element that is not empty; "": there is none.
 func value(at query.Condition, data []byte) (found string) {
 	if at.Zero() {
 		return ""
@@ -55,7 +55,7 @@ func name(what, text string) (string, error) {
 	return strings.Join(strings.Fields(text), " "), err
 }
 
-// clean is a value that people read: no octet of it ends or hides anything.
+// clean removes control characters from a value that people read: nothing in it ends or hides text.
 func clean(what, text string, most int) (string, error) {
 	if len(text) > most {
 		return "", fault("too_long", "%s has %d octets, at most %d are taken", what, len(text), most)
@@ -99,7 +99,7 @@ func moment(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// timeIn is the time in an element, or now where it has none.
+// timeIn is the time in an element, or now if it has none.
 func (r *Rule) timeIn(now time.Time, data []byte) (time.Time, error) {
 	text := value(r.At.Time, data)
 	if text == "" {
@@ -172,7 +172,7 @@ func (r *Rule) Track(now time.Time, data []byte) (*Track, error) {
 	return t, nil
 }
 
-// parseCoT reads an element that is a CoT event. What is a server's own business is none of a rule's.
+// parseCoT reads an element that is a CoT event. Rules do not take events that are only for servers.
 func parseCoT(data []byte) (*cot.Event, error) {
 	e, err := cot.ParseXML(bytes.TrimSpace(data))
 	if err != nil {
@@ -186,7 +186,7 @@ func parseCoT(data []byte) (*cot.Event, error) {
 	return e.Without("marti", "__met"), nil
 }
 
-// trackOf is an event as a report.
+// trackOf makes a report of an event.
 func trackOf(e *cot.Event) *Track {
 	t := &Track{ID: e.UID, Callsign: e.Callsign(), Type: e.Type, Time: e.Time, Stale: e.Stale, Event: e}
 	t.Lat, _ = e.Point.Lat.Float()
@@ -200,7 +200,7 @@ func trackOf(e *cot.Event) *Track {
 	return t
 }
 
-// Chat reads a line from an element; id is of the message that it came in.
+// Chat reads a line from an element; id is the id of its message.
 func (r *Rule) Chat(now time.Time, id, from string, data []byte) (l *Line, err error) {
 	if len(data) > mostLine {
 		return nil, fault("too_long", "the element has %d octets, at most %d are taken of a line", len(data), mostLine)
@@ -236,7 +236,7 @@ func (r *Rule) Chat(now time.Time, id, from string, data []byte) (l *Line, err e
 	return l, nil
 }
 
-// lineOf is a chat's event as a line; nil: it is none.
+// lineOf makes a line of the event of a chat; nil: the event is not a chat.
 func lineOf(e *cot.Event) *Line {
 	chat, remarks := e.Find("__chat"), e.Find("remarks")
 	if e.Type != "b-t-f" || chat == nil || remarks == nil {
@@ -249,13 +249,13 @@ func lineOf(e *cot.Event) *Line {
 	return l
 }
 
-// metElement is the element that events have which another adapter has told.
+// metElement marks events that come from another adapter.
 const metElement = "__met"
 
 // byJXTA begins the uid of the sender of a JXTA line.
 const byJXTA = "JXTA."
 
-// event is the report as a TAK device says it.
+// event is the report in the form in which a TAK device sends it.
 func (t *Track) event() *cot.Event {
 	e := t.Event
 	if e == nil {
@@ -273,13 +273,13 @@ func (t *Track) event() *cot.Event {
 	return &made
 }
 
-// event is the line as ATAK says it.
+// event is the line in the form in which ATAK sends it.
 func (l *Line) event() *cot.Event {
 	c := code.NewChat(byJXTA+l.From, l.From, l.Room, l.ID, l.Text, l.Time)
 	return c.Event(true)
 }
 
-// met says whether an event is one that another adapter has told.
+// met says whether an event comes from another adapter.
 func met(e *cot.Event) bool {
 	if e.Find(metElement) != nil {
 		return true
@@ -288,7 +288,7 @@ func met(e *cot.Event) bool {
 	return e.Type == "b-t-f" && link != nil && strings.HasPrefix(link.Get("uid"), byJXTA)
 }
 
-// TrackElement writes the report of a unit as JXTA peers read it.
+// TrackElement writes the report of a unit for JXTA peers.
 func (r *Rule) TrackElement(t *Track) []byte {
 	if r.CoT {
 		return t.plain().AppendXML(nil)
@@ -309,7 +309,7 @@ func (t *Track) plain() *cot.Event {
 	return t.event().Without(metElement)
 }
 
-// LineElement writes a line as JXTA peers read it.
+// LineElement writes a line for JXTA peers.
 func (r *Rule) LineElement(l *Line) []byte {
 	if r.CoT {
 		if l.Event != nil {
@@ -334,7 +334,7 @@ func escapeJSON(text string) string {
 	return string(b[1 : len(b)-1])
 }
 
-// uuid is an id made of texts, the same for the same.
+// uuid is an id made of texts: equal texts give equal ids.
 func uuid(texts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(texts, "\x00")))
 	sum[6], sum[8] = sum[6]&0x0f|0x50, sum[8]&0x3f|0x80

@@ -9,15 +9,15 @@ import (
 	"aldis/internal/site"
 )
 
-// Verdict is what one rule makes of an example.
+// Verdict is the result of one rule for an example.
 type Verdict struct {
 	Label string `json:"label,omitempty"`
 	Line  int    `json:"line"`
-	Gives string `json:"gives,omitempty"` // the element that JXTA peers are given, or the event that TAK devices are
-	Why   string `json:"why,omitempty"`   // instead: nothing
+	Gives string `json:"gives,omitempty"` // the element for JXTA peers, or the event for TAK devices
+	Why   string `json:"why,omitempty"`   // why it gives nothing
 }
 
-// ExplainEvent says what JXTA peers are given of an event of TAK.
+// ExplainEvent returns, for each rule, the element that JXTA peers get for an event of TAK.
 func ExplainEvent(rules []Rule, e *cot.Event) (list []Verdict) {
 	for i := range rules {
 		r := &rules[i]
@@ -42,8 +42,8 @@ func ExplainEvent(rules []Rule, e *cot.Event) (list []Verdict) {
 	return list
 }
 
-// ExplainElement says what TAK devices are given of a JXTA peer's message on a propagate pipe, of which the first part is looked
-// at. A message without a topic is on the pipe of each rule.
+// ExplainElement returns, for each rule, the event that TAK devices get for a JXTA peer's message on a propagate pipe. Only the
+// first part is looked at. A message without a topic is on the pipe of each rule.
 func ExplainElement(rules []Rule, now time.Time, m *site.Message) (list []Verdict) {
 	for i := range rules {
 		r := &rules[i]
@@ -78,7 +78,7 @@ func (r *Rule) passes(m *site.Message) string {
 	return ""
 }
 
-// eventOf is the event that a message's first part is made into.
+// eventOf makes an event of a message's first part.
 func (r *Rule) eventOf(now time.Time, m *site.Message) (e *cot.Event, err error) {
 	if r.Room != "" {
 		l, err := r.Chat(now, m.ID, shortOf(m.From), m.Parts[0].Data)

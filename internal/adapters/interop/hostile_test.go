@@ -12,7 +12,7 @@ import (
 	"aldis/internal/lab/edgepeer"
 )
 
-// What cannot be read is refused by name, counted and told once; the true picture stays.
+// Unreadable elements are refused by name, counted and logged once; the true picture stays.
 func TestBadElements(t *testing.T) {
 	w := newWorld(t, 2, map[uint16][]interop.Rule{1: {trackRule(t), chatRule(t)}})
 	teller := w.join(w.Nodes[0], "teller", tracks, words)
@@ -59,7 +59,7 @@ func TestBadElements(t *testing.T) {
 	}
 }
 
-// A clock that is a day off does not take the unit away: neither is the report older than those before, nor those behind it.
+// A clock that is a day off does not remove the unit: its report is not older than earlier ones, and later ones are not older than it.
 func TestWrongClock(t *testing.T) {
 	w := newWorld(t, 2, map[uint16][]interop.Rule{1: {trackRule(t)}})
 	teller := w.join(w.Nodes[0], "teller", tracks)
@@ -102,7 +102,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// FuzzElement: whatever an element holds, what is made of it other programs can read, and no octet of it ends a value.
+// FuzzElement: whatever an element holds, other programs can read the event that is made of it, and no octet of it ends a value.
 func FuzzElement(f *testing.F) {
 	f.Add(`<track id="B-7" lat="54.5" lon="10.2" time="2026-11-23T05:19:56Z"><name>n</name><course>90</course><speed>10</speed></track>`)
 	f.Add(`<track id="&quot;/&gt;&lt;x" lat="1e1" lon="-180"/>`)

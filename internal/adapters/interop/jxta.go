@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Here is the number of the site that the Meeting is to JXTA's adapter. No gateway that has rules of meeting has such a peer.
+// Here is the site number of the Meeting for JXTA's adapter. No gateway with [[meet]] rules has another site of this number.
 const Here uint16 = 0xFFFF
 
 // jxtaSide is the meeting towards the JXTA adapter.
@@ -31,14 +31,14 @@ type jxtaSide struct {
 // pipe is a pipe of a group, by unique values.
 type pipe struct{ group, id string }
 
-// rulePipe is a rule with the pipe that it is about.
+// rulePipe is a rule with its pipe.
 type rulePipe struct {
 	*Rule
 	id   string           // "": its advertisement was not seen yet
 	rate due.Each[string] // of each peer
 }
 
-// takes says whether a peer may say something now.
+// takes says whether the rate of a peer allows a message now.
 func (p *rulePipe) takes(now time.Time, peer string) bool {
 	b := p.rate.Of(now, peer)
 	return b != nil && b.Allow(now, mostRate, mostAtOnce)
@@ -50,7 +50,7 @@ const (
 	mostListeners = 65_536
 	mostNames     = 4096
 	mostWaiting   = 1000
-	// trackLife is how long the report of a unit waits for a JXTA peer; lineLife that of a line.
+	// trackLife is how long the report of a unit waits for a JXTA peer; lineLife is how long a line waits.
 	trackLife = 30 * time.Second
 	lineLife  = 24 * time.Hour
 	svcPipe   = "PipeService"
@@ -59,7 +59,7 @@ const (
 // mark is the element of messages that a Meeting has made.
 var mark = site.Part{Namespace: "aldis", Name: "met", Type: "text/plain", Data: []byte("TAK")}
 
-// begin opens the pipes, and hands in again what an earlier run has not handed over.
+// begin opens the pipes, and gives JXTA's adapter again the lines that an earlier run has not delivered.
 func (s *jxtaSide) begin(now time.Time) {
 	s.next = max(s.next, uint64(now.Unix())<<16)
 	for _, p := range s.pipes {
@@ -80,7 +80,7 @@ func (s *jxtaSide) open(p *rulePipe) {
 		return
 	}
 	kind := jxtabridge.PipePropagate
-	if p.Unicast { // whose peer has to be found
+	if p.Unicast { // peers look for the peer of a unicast pipe
 		kind = jxtabridge.PipeUnicast
 		doc := jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: s.cfg.Peer, Group: p.Group, Name: s.cfg.Name}.Node())
 		s.notify(site.JXTA, site.FarItem{Site: Here, Item: site.Item{Kind: site.Endpoint, Scope: p.Group, Owner: s.cfg.Peer, Doc: doc}})
@@ -90,7 +90,7 @@ func (s *jxtaSide) open(p *rulePipe) {
 	}
 }
 
-// hear takes what JXTA's adapter does.
+// hear takes the output of JXTA's adapter.
 func (s *jxtaSide) hear(now time.Time, ev site.Event, out *site.Output) {
 	if far, ok := ev.(site.FarItem); ok && far.Item.Kind == site.Document {
 		s.named(far.Item)
@@ -123,7 +123,7 @@ func (s *jxtaSide) hear(now time.Time, ev site.Event, out *site.Output) {
 	})
 }
 
-// over forgets what was handed over, or will not be.
+// over forgets a line that was delivered, or will not be.
 func (s *jxtaSide) over(token uint64) bool {
 	if s.waiting[token] != nil {
 		delete(s.waiting, token)
@@ -132,7 +132,7 @@ func (s *jxtaSide) over(token uint64) bool {
 	return true
 }
 
-// item learns what is on this LAN.
+// item learns pipes, peers and listeners of this LAN.
 func (s *jxtaSide) item(it site.Item) {
 	switch it.Kind {
 	case site.Document:
@@ -160,7 +160,7 @@ func (s *jxtaSide) item(it site.Item) {
 	}
 }
 
-// interesting says whether a rule is about a pipe, or may be once its advertisement was seen.
+// interesting says whether a pipe is that of a rule, or may turn out to be when its advertisement is seen.
 func (s *jxtaSide) interesting(k pipe) bool {
 	return slices.ContainsFunc(s.pipes, func(p *rulePipe) bool { return p.pipe() == k || p.id == "" })
 }
@@ -196,7 +196,7 @@ func (s *jxtaSide) named(it site.Item) {
 	}
 }
 
-// listens says whether a peer of this LAN hears a rule's pipe.
+// listens says whether a peer of this LAN listens on a rule's pipe.
 func (s *jxtaSide) listens(p *rulePipe) bool { return p.id != "" && len(s.listeners[p.pipe()]) > 0 }
 
 // heard takes a message of a peer of this LAN.
@@ -206,7 +206,7 @@ func (s *jxtaSide) heard(now time.Time, m *site.Message) {
 		id, err := jxta.ParseURN(m.Param)
 		k.id, ok = id, err == nil
 	}
-	if m.Token != 0 { // of a stream, which meets nobody
+	if m.Token != 0 { // of a stream, which no rule takes
 		s.notify(site.JXTA, site.Fate{Token: m.Token, Ending: site.Refused})
 		return
 	}
@@ -236,7 +236,7 @@ func (s *jxtaSide) heard(now time.Time, m *site.Message) {
 	}
 }
 
-// read takes an element.
+// read takes an element of a rule's pipe.
 func (s *jxtaSide) read(now time.Time, r *Rule, m *site.Message, data []byte) error {
 	if r.Room == "" {
 		t, err := r.Track(now, data)
@@ -256,12 +256,12 @@ func (s *jxtaSide) read(now time.Time, r *Rule, m *site.Message, data []byte) er
 	return nil
 }
 
-// shortOf is a name for a peer that has told none.
+// shortOf makes a name for a peer that has not told its name.
 func shortOf(peer string) string {
 	return "peer " + strings.TrimSuffix(peer, "03")[max(0, len(peer)-10):]
 }
 
-// tellTrack tells the peers of this LAN of a unit, as often as the rule says.
+// tellTrack sends the peers of this LAN the report of a unit, as often as the rule allows.
 func (s *jxtaSide) tellTrack(now time.Time, p *rulePipe, u *unit, t *Track) {
 	o := u.outlets[p]
 	if o == nil {
@@ -286,13 +286,13 @@ func (s *jxtaSide) giveTrack(now time.Time, o *outlet, t *Track) {
 	s.post(now, o.pipe, id, o.pipe.TrackElement(t), now.Add(trackLife), false)
 }
 
-// tellLine says on a rule's pipe what was said in its room.
+// tellLine sends a line of a rule's room on the rule's pipe.
 func (s *jxtaSide) tellLine(now time.Time, p *rulePipe, l *Line) {
 	s.trouble.Count("lines_to_jxta")
 	s.post(now, p, uuid("line", p.Room, l.ID), p.LineElement(l), now.Add(lineLife), true)
 }
 
-// post gives JXTA's adapter a message for the peers of this LAN that hear a rule's pipe. keep: it outlives a restart.
+// post gives JXTA's adapter a message for the peers of this LAN that listen on a rule's pipe. keep: it survives a restart.
 func (s *jxtaSide) post(now time.Time, p *rulePipe, id string, data []byte, until time.Time, keep bool) {
 	m := site.Message{Published: !p.Unicast, Scope: p.Group, From: s.cfg.Peer, ID: id,
 		Parts: []site.Part{{Namespace: p.Space, Name: p.Element, Type: p.MIME, Data: data}, mark}}

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/adapters/interop"
 )
 
-// Three sites with both kinds of clients and the same rules each: whatever is said where, everybody else has each line once, and
-// every map and every peer has each unit as one, where it was told last.
+// Three sites with both kinds of clients and the same rules: wherever a line is sent, everybody else has it once, and
+// every map and every peer has each unit once, at its last reported position.
 func TestEverybodyOnce(t *testing.T) {
 	for _, link := range []string{"iridium-dialup", "hf-2400"} {
 		for seed := uint64(1); seed <= 3; seed++ {

@@ -12,8 +12,8 @@ import (
 	"aldis/internal/jxtabridge"
 )
 
-// A unit of which a JXTA peer tells on the ship is shown to TAK devices there and ashore, as one, and to JXTA peers ashore by
-// JXTA alone.
+// A unit that a JXTA peer on the ship reports is shown to TAK devices there and ashore, as one unit, and to JXTA peers ashore only by
+// JXTA.
 func TestTrackOfJXTA(t *testing.T) {
 	rules := []interop.Rule{trackRule(t)}
 	w := newWorld(t, 2, map[uint16][]interop.Rule{1: rules, 2: rules})
@@ -47,7 +47,7 @@ func TestTrackOfJXTA(t *testing.T) {
 	w.noTrouble()
 }
 
-// A unit of a TAK device ashore is told to the JXTA peers of the ship, once a report; nothing of that crosses back.
+// A unit of a TAK device ashore is sent to the JXTA peers of the ship, once for each report; nothing of this crosses back.
 func TestTrackOfTAK(t *testing.T) {
 	rules := []interop.Rule{trackRule(t)}
 	w := newWorld(t, 2, map[uint16][]interop.Rule{1: rules, 2: rules})
@@ -78,7 +78,7 @@ func TestTrackOfTAK(t *testing.T) {
 	w.noTrouble()
 }
 
-// A unit of which both adapters tell is one: the newest report is what everybody sees, an older one goes nowhere.
+// A unit that both adapters report is one unit: everybody sees the newest report, and an older one goes nowhere.
 func TestOneUnit(t *testing.T) {
 	rule := trackRule(t)
 	w := newWorld(t, 2, map[uint16][]interop.Rule{2: {rule}})
@@ -121,7 +121,7 @@ func TestOneUnit(t *testing.T) {
 	w.noTrouble()
 }
 
-// A pipe on the ship and a chat room ashore are one room: each line is there once, wherever it was said.
+// A pipe on the ship and a chat room ashore are one room: each line is there once, wherever it was sent.
 func TestOneRoom(t *testing.T) {
 	rules := []interop.Rule{chatRule(t)}
 	w := newWorld(t, 2, map[uint16][]interop.Rule{1: rules, 2: rules})
@@ -189,7 +189,7 @@ func TestLinesOverAKill(t *testing.T) {
 	if n := len(anna.heard("before anybody")); n != 1 {
 		t.Errorf("the line that waited came %d times", n)
 	}
-	// While she has her lease and no connection, what is for her waits, through a kill of each gateway.
+	// While she has her lease and no connection, messages for her wait, through a kill of each gateway.
 	w.DeliverJXTA(ship, jxtabridge.Closed{Conn: anna.conn})
 	anna.conn = 1 << 40
 	far.say(w.chat("ANDROID-1", "FALCON", "All Chat Rooms", "m-2", "while she is away"))
@@ -220,7 +220,7 @@ func TestLinesOverAKill(t *testing.T) {
 	w.noTrouble()
 }
 
-// A far unit that moves is told to JXTA peers where it is by now, with that time, as often as the rule says and not oftener.
+// JXTA peers get the extrapolated position of a far unit that moves, with its time, as often as the rule says and not more often.
 func TestMovingUnit(t *testing.T) {
 	rule := trackRule(t)
 	rule.Every = 20 * time.Second
@@ -248,7 +248,7 @@ func TestMovingUnit(t *testing.T) {
 	w.noTrouble()
 }
 
-// A far unit that stands is told once, however long nothing more is heard of it, and its report does not become newer by that.
+// A far unit that stands is sent once, however long nothing more is heard of it, and its report does not become newer.
 func TestStandingUnit(t *testing.T) {
 	w := newWorld(t, 2, map[uint16][]interop.Rule{2: {trackRule(t)}})
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -274,8 +274,8 @@ func TestStandingUnit(t *testing.T) {
 	w.noTrouble()
 }
 
-// Of a unit that reports oftener than the rule lets it be told, the newest report is told when its turn comes; one of the other
-// adapter takes the place of what waits.
+// If a unit reports more often than the rule allows, its newest report is sent when its turn comes; a report of the other
+// adapter replaces the waiting one.
 func TestNewestWaits(t *testing.T) {
 	rule := trackRule(t)
 	rule.Every = 30 * time.Second

@@ -12,44 +12,44 @@ import (
 // Config of a Meeting.
 type Config struct {
 	Rules []Rule
-	Peer  string // unique value of the JXTA peer that says on the LAN what TAK devices say; no other peer has it
+	Peer  string // unique value of the JXTA peer that sends the reports and lines of TAK devices on the LAN; no other peer has it
 	Name  string // of that peer
-	// Apart: a clock that is wrong by more is not believed; 0: 2 min.
+	// Apart is the error of a clock beyond which its times are replaced; 0: 2 min.
 	Apart time.Duration
 }
 
-// Meeting is where adapters meet. It is a gateway.Meeting, and for one goroutine.
+// Meeting passes reports and lines between adapters. It is a gateway.Meeting, and for one goroutine.
 type Meeting struct {
 	cfg     Config
 	units   map[string]*unit
-	lines   *due.Recent[string] // ids of the last lines, so that one that comes twice is taken once
+	lines   *due.Recent[string] // ids of the last lines, so that a duplicate is dropped
 	jxta    jxtaSide
 	tak     takSide
-	trouble due.Tally // what happened, and what was refused
+	trouble due.Tally // counters of events, and of refusals
 	met     site.Met  // of the next Step
 	begun   bool
 	wait    due.Heap[*outlet]
 	purged  time.Time // when units were forgotten last
 }
 
-// unit is one that an adapter has told of.
+// unit is a unit that an adapter has reported.
 type unit struct {
 	at      time.Time    // of the newest report
-	by      site.Adapter // the adapter that told it
+	by      site.Adapter // the adapter that reported it
 	place   [2]float64
 	outlets map[*rulePipe]*outlet
 }
 
-// outlet is what JXTA peers are told of a unit by one rule.
+// outlet passes the reports of a unit to JXTA peers by one rule.
 type outlet struct {
 	pipe   *rulePipe
 	told   time.Time
 	due    time.Time
 	wait   *Track // the newest report, until due; nil: none waits
-	queued bool   // it is among those whose turn comes
+	queued bool   // it is in the heap
 }
 
-// Before and Placed are for the heap of outlets whose turn comes.
+// Before and Placed are for the heap of outlets with a waiting report.
 func (o *outlet) Before(b *outlet) bool { return o.due.Before(b.due) }
 func (o *outlet) Placed(int)            {}
 
@@ -78,7 +78,7 @@ func New(cfg Config, memories []site.Memory) (*Meeting, error) {
 	return m, m.jxta.restore(memories)
 }
 
-// Hear takes in what an adapter does, and takes out what is not for the core.
+// Hear takes in the output of an adapter, and takes out the parts of it that are not for the core.
 func (m *Meeting) Hear(now time.Time, from site.Adapter, ev site.Event, out *site.Output) {
 	switch from {
 	case site.JXTA:
@@ -90,7 +90,7 @@ func (m *Meeting) Hear(now time.Time, from site.Adapter, ev site.Event, out *sit
 	}
 }
 
-// Step says what the adapters are to be told.
+// Step returns the events for the adapters.
 func (m *Meeting) Step(now time.Time) site.Met {
 	if !m.begun {
 		m.begun = true
@@ -113,15 +113,15 @@ func (m *Meeting) Step(now time.Time) site.Met {
 	return out
 }
 
-// notify has an adapter told something.
+// notify queues an event for an adapter.
 func (m *Meeting) notify(adapter site.Adapter, ev site.Event) {
 	m.met.Tell = append(m.met.Tell, site.Told{Adapter: adapter, Event: ev})
 }
 
-// timely says whether a right clock can show a report's time.
+// timely says whether a report's time is plausible by our clock.
 func (m *Meeting) timely(now time.Time, t *Track) bool { return t.Time.Sub(now).Abs() <= m.cfg.Apart }
 
-// clock puts now in the place of a report's time that no right clock can show; the report lives as long as before.
+// clock replaces an implausible time of a report by now; its life stays as long.
 func (m *Meeting) clock(now time.Time, t *Track) {
 	if m.timely(now, t) {
 		return
@@ -132,7 +132,7 @@ func (m *Meeting) clock(now time.Time, t *Track) {
 	t.Stale = t.Time.Add(life)
 }
 
-// news takes a report in; false: a newer one of the unit is known, or this one, or there is no room for another unit.
+// news takes a report in; false: this report or a newer one of the unit is known, or there is no room for another unit.
 func (m *Meeting) news(now time.Time, by site.Adapter, t *Track) (*unit, bool) {
 	u := m.units[t.ID]
 	place := [2]float64{t.Lat, t.Lon}
@@ -155,7 +155,7 @@ func (m *Meeting) news(now time.Time, by site.Adapter, t *Track) (*unit, bool) {
 		m.trouble.Count("twice")
 		return u, false
 	}
-	for _, o := range u.outlets { // what waits is older
+	for _, o := range u.outlets { // waiting reports are older
 		o.wait = nil
 	}
 	u.at, u.by, u.place = t.Time, by, place

@@ -16,7 +16,7 @@ var ErrMemory = errors.New("meet: memory of another format")
 // keyLine is the key of a line that waits for JXTA peers; its token follows.
 const keyLine = "l"
 
-// kept is such a line.
+// kept is a line that waits for JXTA peers.
 type kept struct {
 	Message site.Message
 	Until   time.Time
@@ -26,7 +26,7 @@ func lineKey(token uint64) string {
 	return string(binary.BigEndian.AppendUint64([]byte(keyLine), token))
 }
 
-// remember keeps a line over a restart.
+// remember saves a line, so that it survives a restart.
 func (s *jxtaSide) remember(m *site.FarMessage) {
 	value, err := json.Marshal(kept{m.Message, m.Until})
 	if err != nil {

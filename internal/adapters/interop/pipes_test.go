@@ -22,7 +22,7 @@ func TestPipeByName(t *testing.T) {
 	device := w.connect(ship)
 	w.Run(time.Minute)
 	teller.say(tracks, w.track("B-1", 54.1))
-	w.Run(time.Minute) // so long JXTA's adapter holds a message for those who open the pipe
+	w.Run(time.Minute) // JXTA's adapter holds a message that long for peers that open the pipe
 	teller.do(edgepeer.Publish{Doc: edgepeer.Specification("weather", words, jxta.PipeTypePropagate)})
 	teller.do(edgepeer.Publish{Doc: edgepeer.Specification("ship tracks 2", tracks, jxta.PipeTypePropagate)})
 	w.Run(5 * time.Second)
@@ -49,7 +49,7 @@ func TestPipeByName(t *testing.T) {
 	w.noTrouble()
 }
 
-// A unicast pipe meets, too: the gateway has it open for those who look for it, and speaks to those who have it open.
+// A rule may have a unicast pipe: the gateway has it open for peers that look for it, and sends to peers that have it open.
 func TestUnicastPipe(t *testing.T) {
 	rule := trackRule(t)
 	rule.Unicast = true
@@ -78,7 +78,7 @@ func TestUnicastPipe(t *testing.T) {
 	w.noTrouble()
 }
 
-// A CoT event in an element goes as it is, and so does one of a device: with all that it has.
+// A CoT event in an element goes unchanged, and so does an event of a device: with everything in it.
 func TestCoTElement(t *testing.T) {
 	rule := trackRule(t)
 	rule.CoT, rule.At, rule.Write = true, interop.At{}, interop.Template{}

@@ -9,41 +9,41 @@ import (
 	"aldis/internal/rules/query"
 )
 
-// Rule says which messages of a JXTA pipe and which events of TAK are the same: the tracks of units, or the lines of a chat room.
+// Rule says which messages of a JXTA pipe become which events of TAK and the other way round: tracks of units, or lines of a chat room.
 type Rule struct {
 	Label string
 	Line  int // of the configuration
 
 	// JXTA's side.
 	Group   string // unique value
-	Pipe    string // unique value; "": it is known by Name
+	Pipe    string // unique value; "": it is found by Name
 	Name    string // of the pipe's advertisement, a pattern
-	Unicast bool   // the pipe is of that type; otherwise it is a propagate pipe
-	Space   string // namespace of the element; "": any, and none in what is written
+	Unicast bool   // it is a unicast pipe; otherwise it is a propagate pipe
+	Space   string // namespace of the element; "": any is read, and none is written
 	Element string // its name
-	MIME    string // its type in what is written
+	MIME    string // type of elements that are written
 
-	FromJXTA, FromTAK bool // which way: both may be set
+	FromJXTA, FromTAK bool // the direction: both may be set
 
 	// CoT says that the element is a CoT event. Otherwise At says where to look in it, and Write what to write.
 	CoT   bool
 	At    At
 	Write Template // zero: nothing can be written
-	Speed float64  // what a speed in the element is multiplied with to be metres a second; 0: 1
+	Speed float64  // factor that turns a speed in the element into metres a second; 0: 1
 
-	MUC  string        // bare JID of a room of XMPP that is the same as Room; "": none. Then the pipe may be left out
-	Node string        // of XMPP, that has the units as items; "": none. Then the pipe may be left out
+	MUC  string        // bare JID of an XMPP room that is one room with Room; "": none. With it the pipe may be left out
+	Node string        // XMPP node that has the units as items; "": none. With it the pipe may be left out
 	Room string        // of a chat; "": the rule is for units
-	Unit Template      // makes the name of a unit that JXTA tells of; zero: its id as it is
-	As   string        // type of a unit where the element has none
+	Unit Template      // makes the name of a unit that JXTA peers report; zero: its id as it is
+	As   string        // type of a unit if the element has none
 	Life time.Duration // of a report
-	// Every is how often JXTA peers are told of one unit at most; 0: whenever it is shown.
+	// Every is the shortest time between two reports of one unit to JXTA peers; 0: whenever it is shown.
 	Every time.Duration
-	// Fit has the conditions by which the rule is for an event; nothing else of it counts. Without a Type the rule is for units.
+	// Fit has the conditions on which the rule takes an event; its other fields do not count. Without a Type the rule is for units.
 	Fit rule.Rule
 }
 
-// At is where values are in an element. Zero conditions: the element has none.
+// At says where values are in an element. A zero condition: the element has no such value.
 type At struct {
 	ID, Callsign, Type, Lat, Lon, Time, Course, Speed query.Condition
 	From, Text                                        query.Condition // of a chat
@@ -78,8 +78,8 @@ var (
 	UnitWords  = []string{"id", "callsign"}
 )
 
-// ParseTemplate reads one. A text that begins with < is XML and one that begins with { or [ is JSON: values are escaped so.
-// Errors are for operators.
+// ParseTemplate reads a Template. A text that begins with < is XML and one that begins with { or [ is JSON: values are escaped
+// accordingly. Errors are for operators.
 func ParseTemplate(text string, words []string) (t Template, err error) {
 	known := map[string]bool{}
 	for _, w := range words {
@@ -125,7 +125,7 @@ func (t Template) escape(text string) string {
 	return text
 }
 
-// Fill writes it with these values.
+// Fill writes the template with these values.
 func (t Template) Fill(values map[string]string) string {
 	var b strings.Builder
 	for i, text := range t.text {

@@ -13,7 +13,7 @@ import (
 // takSide is the meeting towards the TAK adapter.
 type takSide struct {
 	*Meeting
-	ears []string // what TAK's adapter was told last
+	ears []string // the rooms of the last tak.Ears
 }
 
 // hear takes the events that the adapter gives to all devices.
@@ -34,7 +34,7 @@ func (s *takSide) hear(now time.Time, out *site.Output) {
 	}
 }
 
-// deaf says, before an event is read, that no rule can be for it.
+// deaf says, before an event is parsed, whether no rule can take it.
 func (s *takSide) deaf(xml []byte) bool {
 	if len(xml) == 0 {
 		return true
@@ -52,7 +52,7 @@ func (s *takSide) deaf(xml []byte) bool {
 	return true
 }
 
-// heard takes what devices here, or of far sites, say.
+// heard takes an event of a device here, or of a far site.
 func (s *takSide) heard(now time.Time, e *cot.Event, reckoned bool) {
 	if l := lineOf(e); l != nil {
 		s.heardLine(now, e, l)
@@ -60,7 +60,7 @@ func (s *takSide) heard(now time.Time, e *cot.Event, reckoned bool) {
 	}
 	t := trackOf(e)
 	if known := s.units[t.ID]; known != nil || s.wanted(e) {
-		switch { // a far unit's time is by its gateway's clock, and may be long ago
+		switch { // a far unit's time is by its gateway's clock, and may be long past
 		case !reckoned:
 			s.clock(now, t)
 		case t.Moves && t.Speed > 0:
@@ -87,7 +87,7 @@ func (s *takSide) heardLine(now time.Time, e *cot.Event, l *Line) {
 	s.tellRooms(l)
 }
 
-// wanted says whether a rule is for an event, and somebody hears it.
+// wanted says whether a rule takes an event for JXTA peers that listen.
 func (s *takSide) wanted(e *cot.Event) bool {
 	for _, p := range s.jxta.pipes {
 		if s.fits(p, e) {
@@ -105,7 +105,7 @@ func (s *takSide) fits(p *rulePipe, e *cot.Event) bool {
 	return ok
 }
 
-// listen says of which rooms JXTA peers or XMPP clients hear what is said.
+// listen tells TAK's adapter which rooms JXTA peers or XMPP clients listen to.
 func (s *takSide) listen() {
 	var rooms []string
 	for i := range s.cfg.Rules {
@@ -124,7 +124,7 @@ func (s *takSide) listen() {
 	}
 }
 
-// tellTrack shows the report of a unit of which a JXTA peer or an XMPP client has told.
+// tellTrack shows TAK devices a unit that a JXTA peer or an XMPP client has reported.
 func (s *takSide) tellTrack(now time.Time, r *Rule, t *Track, by site.Adapter) error {
 	s.clock(now, t)
 	e := t.event()
@@ -149,7 +149,7 @@ func (s *takSide) tellTrack(now time.Time, r *Rule, t *Track, by site.Adapter) e
 	return nil
 }
 
-// tellLine says in a room what a JXTA peer has said.
+// tellLine sends a line from JXTA or XMPP to a TAK chat room.
 func (s *takSide) tellLine(now time.Time, r *Rule, l *Line) error {
 	if l.Time.Sub(now).Abs() > s.cfg.Apart {
 		s.trouble.Count("clock")
@@ -168,7 +168,7 @@ func (s *takSide) tellLine(now time.Time, r *Rule, l *Line) error {
 	return nil
 }
 
-// readable says whether other programs can read an event that was made of what somebody said.
+// readable says whether other programs can read an event that a rule has made.
 func readable(e *cot.Event) error {
 	if err := e.Check(); err != nil {
 		return fault("unfit", "%v", err)

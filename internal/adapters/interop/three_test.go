@@ -15,7 +15,7 @@ import (
 	"aldis/internal/site"
 )
 
-// three is two gateways with some of the adapters, and what their clients were given.
+// three is two gateways with some of the adapters, and the data that their clients were given.
 type three struct {
 	*world
 	stanzas map[uint16][]string
@@ -80,7 +80,7 @@ func (w *three) stanza(n *sim.Node, domain, format string, args ...any) {
 
 const said = 10
 
-// play has clients of some adapters speak, for ten minutes, and answers what that took on the link. All must come once.
+// play makes clients of some adapters send for ten minutes, and returns the octets on the link. Everything must arrive once.
 func (w *three) play(traffic ...site.Adapter) (octets int64) {
 	w.t.Helper()
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -131,8 +131,8 @@ func (w *three) play(traffic ...site.Adapter) (octets int64) {
 	return upNow + downNow - up - down
 }
 
-// JXTA, TAK and XMPP are on one gateway at once. What one of them says takes the same octets as on a gateway that has no other adapter, so that the
-// figures of each page hold; when all speak, all comes once, and takes no more than each alone.
+// JXTA, TAK and XMPP are on one gateway at once. The traffic of one of them takes the same octets as on a gateway without other
+// adapters, so that the figures of each page hold; when all send, everything arrives once, and takes no more octets than each alone.
 func TestThreeAtOnce(t *testing.T) {
 	for _, link := range []string{"iridium-directip", "hf-2400"} {
 		for seed := uint64(1); seed <= 3; seed++ {

@@ -18,7 +18,7 @@ func (m *Meeting) note(level, text string, attrs ...any) {
 	m.met.Notes = append(m.met.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
 }
 
-// refuse counts what was not taken, and tells of it: each reason once a minute for a rule.
+// refuse counts a refusal, and logs it: each reason once a minute for a rule.
 func (m *Meeting) refuse(now time.Time, rule *Rule, peer string, err error) {
 	reason := "unfit"
 	var f *Fault
@@ -32,10 +32,10 @@ func (m *Meeting) refuse(now time.Time, rule *Rule, peer string, err error) {
 	}
 }
 
-// Counts are what has happened since the start of the process.
+// Counts are the counters since the start of the process.
 func (m *Meeting) Counts() map[string]int { return maps.Clone(m.trouble.Of) }
 
-// Metrics are the counts and what is there now.
+// Metrics are the counts and the present sizes of the tables.
 func (m *Meeting) Metrics() []site.Metric {
 	return append([]site.Metric{
 		site.Gauge("meet_units", "Units that cross between the protocol adapters of this gateway.", len(m.units)),

@@ -8,25 +8,25 @@ import (
 
 // Track is one report of a unit, in the words that all adapters share.
 type Track struct {
-	ID            string // the unit's name; of two adapters with one ID it is one unit
+	ID            string // the unit's name; if two adapters use one ID, it is one unit
 	Callsign      string
 	Type          string // as in CoT: "a-f-S"
 	Lat, Lon      float64
 	Moves         bool      // Course and Speed are known
 	Course, Speed float64   // degrees from north; metres a second
 	Time, Stale   time.Time // of the report
-	At            time.Time // when the unit was, or by its course must have been, at the place; zero: Time
-	// Event is the same as a device of TAK said it, or nil. A side that writes CoT takes it as it is.
+	At            time.Time // when the unit was at the place, or must have been there by its course; zero: Time
+	// Event is the report as a TAK device sent it, or nil. A side that writes CoT takes it as it is.
 	Event *cot.Event
 }
 
-// Line is what somebody said in a chat room.
+// Line is a line in a chat room.
 type Line struct {
-	ID   string // of the line, the same wherever it is handed on
+	ID   string // of the line, the same in all adapters
 	Room string
 	From string // the name that people know
 	Text string
 	Time time.Time
-	// Event is as that of a Track.
+	// Event is as in a Track.
 	Event *cot.Event
 }

@@ -28,7 +28,7 @@ const (
 	words  = "uuid-59616261646162614E50472050325033000000000000000000000000000000A204"
 )
 
-// world is gateways with both adapters, which meet where rules say so, and peers and devices on their LANs.
+// world is gateways with both adapters, which meet by rules, and peers and devices on their LANs.
 type world struct {
 	*sim.World
 	t        *testing.T
@@ -130,7 +130,7 @@ func (w *world) output(n *sim.Node, out api.Output) {
 	}
 }
 
-// peer is a JXTA peer and what it was told.
+// peer is a JXTA peer and the messages that it was given.
 type peer struct {
 	*edgepeer.Peer
 	w    *world
@@ -140,7 +140,7 @@ type peer struct {
 	got  []edgepeer.Message
 }
 
-// join has a JXTA peer come to a node's LAN and listen on pipes.
+// join connects a JXTA peer to a node's LAN, which listens on pipes.
 func (w *world) join(n *sim.Node, name string, pipes ...string) *peer {
 	p := &peer{w: w, node: n, Peer: edgepeer.New(edgepeer.Config{Name: name, Rand: rand.New(rand.NewPCG(uint64(n.ID), uint64(len(w.peers))))})}
 	w.peers = append(w.peers, p)
@@ -219,7 +219,7 @@ type device struct {
 	got  []*cot.Event
 }
 
-// connect has a TAK device come to a node's LAN.
+// connect connects a TAK device to a node's LAN.
 func (w *world) connect(n *sim.Node) *device {
 	d := &device{w: w, node: n}
 	w.devices = append(w.devices, d)
@@ -297,7 +297,7 @@ func (w *world) chat(uid, callsign, room, message, text string) string {
 		uid, room, message, f, f, stamp(w.Now.Add(24*time.Hour)), message, room, room, callsign, uid, room, room, uid, uid, room, f, text)
 }
 
-// track is a unit as the peers of these tests tell of it.
+// track is a unit in the form in which the peers of these tests report it.
 func (w *world) track(id string, lat float64) string {
 	return fmt.Sprintf(`<track id="%s" lat="%v" lon="10.2" time="%s"><name>%s</name><course>90</course><speed>10</speed></track>`, id, lat, stamp(w.Now), "boat "+id)
 }
@@ -347,7 +347,7 @@ func (w *world) noTrouble() {
 	}
 }
 
-// message is one with this element on the pipe of whatever rule.
+// message is a message with this element, on the pipe of any rule.
 func message(text string) *site.Message {
 	return &site.Message{Published: true, Scope: jxta.NetGroup, ID: "m", From: "uuid-" + strings.Repeat("0", 64) + "03", Parts: []site.Part{{Name: "body", Data: []byte(text)}}}
 }

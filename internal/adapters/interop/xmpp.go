@@ -12,7 +12,7 @@ import (
 
 // The meeting towards the XMPP adapter: lines in rooms, and units as items of nodes.
 
-// beginXMPP says which rooms and nodes meet.
+// beginXMPP tells XMPP's adapter which rooms and nodes have rules.
 func (m *Meeting) beginXMPP() {
 	ears := xmpp.Ears{Nodes: map[string]bool{}}
 	for i := range m.cfg.Rules {
@@ -29,7 +29,7 @@ func (m *Meeting) beginXMPP() {
 	}
 }
 
-// hearXMPP takes the lines that were said in these rooms, and the units that were published in these nodes, out of what the adapter wants done.
+// hearXMPP takes the lines of these rooms and the units of these nodes out of the orders of the adapter.
 func (m *Meeting) hearXMPP(now time.Time, out *site.Output) {
 	out.Orders = slices.DeleteFunc(out.Orders, func(o site.Order) bool {
 		switch o := o.(type) {
@@ -69,7 +69,7 @@ func (m *Meeting) heardUnit(now time.Time, u xmpp.Unit) {
 	}
 }
 
-// tellNodes tells clients of XMPP where a unit is, whoever has told of it: what a client has published, too.
+// tellNodes tells clients of XMPP where a unit is, whoever has reported it: also a client that has published it.
 func (m *Meeting) tellNodes(now time.Time, e *cot.Event, reckoned bool) {
 	for i := range m.cfg.Rules {
 		r := &m.cfg.Rules[i]
@@ -113,7 +113,7 @@ func (m *Meeting) heardRoom(now time.Time, line xmpp.Line) {
 	}
 }
 
-// tellRooms says in the rooms of XMPP what a device said in a chat room.
+// tellRooms sends a line of a TAK chat room to the rooms of XMPP.
 func (m *Meeting) tellRooms(l *Line) {
 	for i := range m.cfg.Rules {
 		r := &m.cfg.Rules[i]
@@ -126,7 +126,7 @@ func (m *Meeting) tellRooms(l *Line) {
 	}
 }
 
-// tellRoom says a line in the room of a rule.
+// tellRoom sends a line to the XMPP room of a rule.
 func (m *Meeting) tellRoom(r *Rule, l *Line) {
 	if r.MUC != "" {
 		m.trouble.Count("lines_to_xmpp")

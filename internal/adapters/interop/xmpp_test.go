@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// A room of XMPP is a chat room of TAK: each line is said once on the other side, and not handed back.
+// A room of XMPP is a chat room of TAK: each line is sent once on the other side, and does not come back.
 func TestRoomOfXMPP(t *testing.T) {
 	const muc = "ops@conference.ship.example"
 	m, err := interop.New(interop.Config{Rules: []interop.Rule{{Room: "Bridge", MUC: muc, FromJXTA: true, FromTAK: true}}}, nil)
@@ -60,7 +60,7 @@ func TestRoomOfXMPP(t *testing.T) {
 	check.Equal(t, "a chat of another room", len(hear(site.TAK, tak.Spread{XML: c.Event(true).AppendXML(nil)})), 0)
 }
 
-// Units of TAK, and what clients of XMPP publish, are items of a node: each report goes once, whoever has told of the unit.
+// Units of TAK, and units that clients of XMPP publish, are items of a node: each report goes once, whoever has sent it.
 func TestUnitsOfXMPP(t *testing.T) {
 	m, err := interop.New(interop.Config{Rules: []interop.Rule{
 		{Node: "units", FromJXTA: true, FromTAK: true, As: "a-u-G", Life: time.Minute, Every: 5 * time.Second},

@@ -16,24 +16,24 @@ import (
 type Config struct {
 	Sites   []uint16 // far sites
 	Mesh    bool     // the LAN room is a member of the LAN's mesh
-	Unicast string   // IP and port where devices of the mesh say what is for one unit alone; "": nowhere
-	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody says what has arrived
-	Open    bool     // chat for several sites may go to all members of a group: one message for all, and nobody says what has arrived
+	Unicast string   // IP and port where devices of the mesh send events for a single unit; "": nowhere
+	Shared  bool     // the link is a radio net: one transmission is for all sites, and nobody confirms what has arrived
+	Open    bool     // chat for several sites may go to all members of a group: one message for all, and nobody confirms what has arrived
 	Octets  int      // of a batch, about; default 300
 	RateBps int      // bits per second of a radio net, which bounds a batch further; 0: unlimited
-	Twice   bool     // a batch of reports may go twice: the link is not paid by octets
+	Twice   bool     // a batch of reports may go twice: the link does not cost by the octet
 	Rules   []rule.Rule
-	Wants   []rule.Want   // what this site wants to be told; empty: everything
+	Wants   []rule.Want   // events that this site wants to receive; empty: all
 	Bound   float64       // metres that a unit's far picture may be wrong by; default 50
-	Age     time.Duration // a site that has units speaks at least so often; default 1 min, on a radio net 5 min
-	Gather  time.Duration // what is due waits so long for others; default 0.5 s, on a radio net 5 s
+	Age     time.Duration // longest time between two batches of a site that has units; default 1 min, on a radio net 5 min
+	Gather  time.Duration // how long a due report waits for others; default 0.5 s, on a radio net 5 s
 	Gap     time.Duration // between two batches on a radio net, half as much more where other sites speak as well; default 20 s
 	Cadence time.Duration // between two events of a far unit that moves; default 5 s
-	Units   int           // that this site may have; default 2000
+	Units   int           // most units of this site; default 2000
 	Files   Files         // data packages
-	Beside  []string      // IPs of the site's other machines, which pass streams on. A device may have one by each machine
+	Beside  []string      // IPs of the site's other machines, which pass streams on. A device may have a stream to each machine
 	Apart   time.Duration // a device's clock that is wrong by more is not believed; default 2 min
-	calm    int           // Octets of a batch on a radio net where nothing urgent is said
+	calm    int           // Octets of a batch on a radio net while nothing urgent is sent
 	// Run makes the number of a new table of units; nil: from the time of the first Step.
 	Run func() uint16
 }
@@ -73,8 +73,8 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// patience is how long a unit's whole event may be on its way when a later report has come: a radio net repeats what was lost, and what
-// is of use only now does not wait for it.
+// patience is how long a unit's whole event may still be on its way when a later report has come: a radio net repeats lost messages, but
+// reports of positions do not wait for them.
 func (c *Config) patience() time.Duration {
 	if c.Shared {
 		return 2 * c.Gap
@@ -82,10 +82,10 @@ func (c *Config) patience() time.Duration {
 	return 0
 }
 
-// What is urgent waits on a radio net for what is on the air. So a batch takes batchAir of it, with about so many octets around
-// it, unless it would be shorter than leastBatch.
+// On a radio net an urgent message waits for the batch on the air. So a batch takes batchAir of air time, with about
+// aroundBatch octets around it, unless it would be shorter than leastBatch.
 const (
-	calmAir     = 7 * time.Second // where nothing urgent is said and there are units that nobody is shown yet
+	calmAir     = 7 * time.Second // while nothing urgent is sent and there are units that nobody is shown yet
 	batchAir    = 4500 * time.Millisecond
 	aroundBatch = 70
 	leastBatch  = 60
@@ -103,13 +103,13 @@ type Adapter struct {
 	words     words
 	files     *packages
 	wants     wants
-	known     bool  // the number of the table of units is: from an earlier run, or since the first Step
+	known     bool  // the number of the table of units is known: from an earlier run, or since the first Step
 	start     uint8 // how often this site has started, modulo 4
 	began     bool
-	lastCheck time.Time // of units that are stale
+	lastCheck time.Time // for stale units
 }
 
-// audience is the sites that hear the same batches: one site, or on a radio net all.
+// audience is the sites that receive the same batches: one site, or all sites of a radio net.
 type audience struct {
 	*track.Outlet
 	sites []uint16
@@ -137,7 +137,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	return f, f.restore(memories)
 }
 
-// begin makes what needs to know the time, in the first Step.
+// begin does the part of New that needs the time, in the first Step.
 func (f *Adapter) begin(now time.Time) {
 	f.began = true
 	if !f.known {
@@ -168,7 +168,7 @@ func paceOf(f *Adapter) track.Pace {
 	return track.Pace{Gather: f.cfg.Gather, Age: f.cfg.Age, Octets: f.cfg.Octets}
 }
 
-// hearing makes the audiences of sites that hear the same.
+// hearing makes the two audiences of sites that receive the same batches.
 func hearing(f *Adapter, pace track.Pace, sites []uint16) {
 	for _, late := range []bool{false, true} {
 		f.audiences = append(f.audiences, &audience{Outlet: track.NewOutlet(pace, len(f.audiences)/2, late, f.start), sites: sites, late: late,
@@ -176,7 +176,7 @@ func hearing(f *Adapter, pace track.Pace, sites []uint16) {
 	}
 }
 
-// joined takes in a site that the configuration does not name.
+// joined adds a site that the configuration does not name.
 func joined(f *Adapter, id uint16) {
 	if f.far[id] != nil {
 		return
@@ -193,7 +193,7 @@ func joined(f *Adapter, id uint16) {
 	}
 }
 
-// rank tells the sites of a network apart: it is another one at each of them, as far as their numbers follow each other.
+// rank tells the sites of a network apart: each has a different rank if their numbers are consecutive.
 func (c *Config) rank() int {
 	sum := 0
 	for _, id := range c.Sites {
@@ -202,13 +202,13 @@ func (c *Config) rank() int {
 	return sum % min(len(c.Sites)+1, mostRanks)
 }
 
-// Where units come to several sites at once, their first batches follow each other so long apart on a radio net.
+// If several sites of a radio net get units at the same time, their first batches follow each other with apart between them.
 const (
 	apart     = 8 * time.Second
 	mostRanks = 4
 )
 
-// heardUrgent has batches be short for a while where an event is urgent, here or at a far site.
+// heardUrgent makes batches short for a while if an event is urgent, here or at a far site.
 func (f *Adapter) heardUrgent(now time.Time, p site.Precedence) {
 	if p.Rank() < site.Flash.Rank() {
 		return
@@ -332,7 +332,7 @@ func (f *Adapter) speak(now time.Time) {
 	}
 }
 
-// fate takes in what became of a batch.
+// fate takes in the outcome of a batch.
 func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	for _, a := range f.audiences {
 		if number, ok := a.batch[ev.Token]; ok {
@@ -342,7 +342,7 @@ func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	}
 }
 
-// Names that the messages of this adapter have.
+// Names in the messages of this adapter.
 const (
 	scope      = "tak"
 	topicUnits = "units"

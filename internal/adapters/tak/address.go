@@ -8,9 +8,9 @@ import (
 	"aldis/internal/adapters/tak/track"
 )
 
-// Events for somebody by name (marti): a uid, a callsign, or a group, which is a team.
+// Events that name their recipients (marti): by uid, callsign, or group, which is a team.
 
-// mostBehind bounds the units of the LAN's own server that are known as such.
+// mostBehind bounds the units that are known to be behind the LAN's own server.
 const mostBehind = 4096
 
 // noteServer notes whether a unit is reached through the LAN's own server.
@@ -31,7 +31,7 @@ func (d *devices) noteServer(c *client, e *cot.Event) {
 	}
 }
 
-// team is that of a unit; "": it has none.
+// team is the team of a unit; "": it has none.
 func team(e *cot.Event) string {
 	if g := e.Find("__group"); g != nil {
 		return g.Get("name")
@@ -41,7 +41,7 @@ func team(e *cot.Event) string {
 
 func group(d cot.Dest) bool { return d.Group != "" && d.UID == "" && d.Callsign == "" }
 
-// is says whether an event is that of a unit that somebody has named.
+// is says whether an event is from the unit, or a unit of the group, that d names.
 func is(e *cot.Event, d cot.Dest) bool {
 	switch {
 	case d.UID != "":
@@ -52,7 +52,7 @@ func is(e *cot.Event, d cot.Dest) bool {
 	return group(d) && team(e) == d.Group
 }
 
-// members has the units of this site in the place of a group, where there are some.
+// members replaces a group by its units of this site, if there are any.
 func (d *devices) members(dests []cot.Dest) (list []cot.Dest) {
 	for _, to := range dests {
 		found := false
@@ -70,13 +70,13 @@ func (d *devices) members(dests []cot.Dest) (list []cot.Dest) {
 	return list
 }
 
-// served gives an event to the LAN's own server for one of its units; false: it has none of this name.
+// served gives an event to the LAN's own server for one of its units; false: it has no unit of this name.
 func (d *devices) served(e *cot.Event, name cot.Dest) (found bool) {
 	for _, u := range d.near.All() {
 		if !d.behind[u.UID] || !is(u.Event, name) {
 			continue
 		}
-		to := cot.Dest{Callsign: u.Event.Callsign()} // as devices address each other: not every server looks for a uid
+		to := cot.Dest{Callsign: u.Event.Callsign()} // devices address each other by callsign: not every server looks for a uid
 		if to.Callsign == "" {
 			to = cot.Dest{UID: u.UID}
 		}
@@ -90,7 +90,7 @@ func (d *devices) served(e *cot.Event, name cot.Dest) (found bool) {
 	return found
 }
 
-// here gives an event of c to a device of this LAN; false: it is not here.
+// here gives an event of c to a device of this LAN; false: no such device is here.
 func (d *devices) here(now time.Time, c *client, e *cot.Event, name cot.Dest) bool {
 	list := d.named(name)
 	for _, to := range list {
@@ -102,13 +102,13 @@ func (d *devices) here(now time.Time, c *client, e *cot.Event, name cot.Dest) bo
 	if len(list) > 0 || own || d.toOne(now, e, name) {
 		return true
 	}
-	if c.server { // it has given it to its own units
+	if c.server { // the server has given the event to its own units
 		return slices.ContainsFunc(d.near.All(), func(u *track.Unit) bool { return d.behind[u.UID] && is(u.Event, name) })
 	}
 	return d.served(e, name)
 }
 
-// address gives an event to those it names: devices here, and the sites where the others are.
+// address gives an event to its named recipients: devices here, and the sites where the others are.
 func (f *Adapter) address(now time.Time, c *client, e *cot.Event, dests []cot.Dest) {
 	bySite := map[uint16][]cot.Dest{}
 	for _, d := range dests {
@@ -129,7 +129,7 @@ func (f *Adapter) address(now time.Time, c *client, e *cot.Event, dests []cot.De
 				}
 			}
 		}
-		if !found { // it may come back: every site looks for it
+		if !found { // the recipient may return: every site looks for it
 			f.trouble.Count("dest_unknown")
 			for _, id := range f.cfg.Sites {
 				bySite[id] = append(bySite[id], d)

@@ -8,7 +8,7 @@ import (
 )
 
 // An hour of it with an alert every two minutes, three seeds: no unit is shown as stale, and every picture is within its age of
-// five minutes, at a silent ship too.
+// five minutes, also at a silent ship.
 func TestRadioNetForAnHour(t *testing.T) {
 	var took []time.Duration
 	for seed := range uint64(3) {

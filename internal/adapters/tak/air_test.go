@@ -10,13 +10,13 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// net is what became of a radio net of two sites with ten units each, which come at once, and perhaps a third one that is
-// silent: what each of the others shows of a unit is looked at every 20 s, and now and then an alert is raised.
+// net is the result of a radio net of two sites with ten units each, which come at once, and perhaps a third site that is
+// silent: every 20 s the test looks at the units that each other site shows, and now and then it raises an alert.
 type net struct {
 	took     []time.Duration // alerts, to each other site
 	raised   int
-	complete time.Duration // all units were shown at all other sites, after so long
-	looked   int           // at a unit at another site, from three minutes after its first report on
+	complete time.Duration // time until all units were shown at all other sites
+	looked   int           // looks at a unit at another site, from three minutes after its first report on
 	stale    int           // of them shown as stale
 	ages     []time.Duration
 	off      []float64 // metres from where the unit is
@@ -112,7 +112,7 @@ func sail(t *testing.T, seed uint64, silent bool, alerts int, every, length time
 		})
 	}
 	w.Run(length)
-	for range 12 { // what a silent site has lost comes again after ten minutes
+	for range 12 { // messages that a silent site has lost come again after ten minutes
 		if len(n.took) < n.raised {
 			w.Run(time.Minute)
 		}
@@ -137,7 +137,7 @@ func at[T int | float64 | time.Duration](list []T, percent int) T {
 	return list[min(len(list)-1, len(list)*percent/100)]
 }
 
-// While twenty units come at once on a radio net, 95 of 100 alerts take at most 15 s, to a silent ship too.
+// While twenty units come at once on a radio net, 95 of 100 alerts take at most 15 s, also to a silent ship.
 func TestAlertsWhileUnitsCome(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		var took []time.Duration

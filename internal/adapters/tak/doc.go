@@ -6,8 +6,8 @@
 //
 // Events cross to far sites as four kinds of messages:
 //
-//   - Positions (types a-...) go through a table of units (internal/adapters/tak/track) as batches of typed records. What waits
-//     is always the newest. The outcome of a batch decides when the next one goes.
+//   - Positions (types a-...) go through a table of units (internal/adapters/tak/track) as batches of typed records. A batch
+//     always has the newest reports. The outcome of a batch decides when the next one goes.
 //   - Other events go one by one, typed (internal/adapters/tak/code), with the precedence of their type.
 //   - Chats (GeoChat) go in the form that ATAK gives them, with a number; receipts refer to that number.
 //   - Requests name units of which the full event (Whole) is missing.
@@ -27,22 +27,22 @@
 //
 //   - lan.go: events from the LAN package, and orders to it
 //   - adapter.go: Adapter and its Step
-//   - step.go: what all parts share: configuration, counters, the output of a Step
+//   - step.go: the state that all parts share: configuration, counters, the output of a Step
 //   - streams.go: devices of this LAN, and those on streams
 //   - mesh.go: the multicast mesh of the LAN
 //   - unicast.go: single devices of the mesh
 //   - reports.go: positions of this site
 //   - events.go: other events of this site
 //   - address.go: events that name their recipients
-//   - far.go: what arrives from other sites
+//   - far.go: messages from other sites
 //   - lately.go: events for devices that were away for a moment
 //   - met.go: clients of other adapters of this gateway
 //   - keep.go: events that stay until they are stale
 //   - placed.go: objects that were placed on the map of this site and stay there
 //   - words.go: chats and their receipts
 //   - offers.go: data packages, which package internal/adapters/files carries
-//   - wants.go: what sites want to be told
-//   - memory.go: what survives a restart
-//   - trouble.go: what was refused
-//   - describe.go: what rules and operators see
+//   - wants.go: events that sites want to receive
+//   - memory.go: state that survives a restart
+//   - trouble.go: counters of events that were refused
+//   - describe.go: properties that rules and operators see
 package tak

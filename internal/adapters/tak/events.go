@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// mostSeen is how many of the last events of the streams are remembered, so that one that comes twice is taken once.
+// mostSeen is how many of the last events of the streams are remembered, so that a duplicate is dropped.
 const mostSeen = 4096
 
 // seenBefore says whether an event was there before, and notes it.
@@ -20,13 +20,13 @@ func (f *Adapter) seenBefore(e *cot.Event) bool {
 	return !f.events.Add(e.UID + "\x00" + e.Type + "\x00" + e.Time.Format(cot.TimeFormat))
 }
 
-// event takes an event of a device that is not for this server alone.
+// event takes an event of a device that is not only for this server.
 func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 	if who := f.devices.claimed(c, e.UID, f.cfg.Beside); who != nil && !c.met {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
-	if f.fromFar(c, e) { // of a far site, by a way round
+	if f.fromFar(c, e) { // a far site's event that has come back
 		f.trouble.Count("loops")
 		return
 	}
@@ -55,7 +55,8 @@ func (f *Adapter) event(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
-// claimed is the device that has claimed this uid, where another one claims it now. A device that comes by a machine beside this one may be it.
+// claimed is the device that already claims this uid, if c is another device. A device that comes by another machine of this
+// site may be the same.
 func (d *devices) claimed(c *client, uid string, beside []string) *client {
 	for _, o := range d.clients {
 		if o != c && o.uid == uid && o.host != c.host && !slices.Contains(beside, o.host) && !slices.Contains(beside, c.host) {
@@ -65,8 +66,9 @@ func (d *devices) claimed(c *client, uid string, beside []string) *client {
 	return nil
 }
 
-// fromFar says whether an event is one of a far unit that we have shown here. The LAN's own server keeps what it was given, also
-// by an earlier run of this gateway, and gives it again to each client that calls: it may be older than what is known now.
+// fromFar says whether an event is about a far unit that we have shown here. The LAN's own server keeps the events that it was
+// given, also by an earlier run of this gateway, and gives them again to each client that connects: they may be older than our
+// picture.
 func (f *Adapter) fromFar(c *client, e *cot.Event) bool {
 	if e.Is("a") {
 		for _, far := range f.far {
@@ -95,10 +97,11 @@ func (d *devices) identify(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
-// flowTags is where TAK servers note the way of an event, with the time: it is of no use elsewhere, and makes each report another.
+// flowTags is the element in which TAK servers note the route of an event, with times. It is useless elsewhere, and makes each
+// report differ.
 const flowTags = "_flow-tags_"
 
-// cross sees to it that far sites are told of an event.
+// cross takes the steps by which an event reaches far sites.
 func (f *Adapter) cross(now time.Time, c *client, e *cot.Event) {
 	e = e.Without(flowTags)
 	switch {
@@ -135,8 +138,8 @@ func withdrawn(e *cot.Event) (uids []string) {
 	return uids
 }
 
-// ruled says whether a site wants an event of so many octets and the rules let it go there, and puts what they say of it into
-// m. What is for devices of the site goes in any case.
+// ruled says whether a site wants an event of so many octets and the rules let it go there, and puts their precedence and expiry into
+// m. An event with named recipients goes whether or not the site wants it.
 func (f *Adapter) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *site.Mark) bool {
 	if e.Find("marti") == nil && e.Type != "t-x-d-d" && !f.wants.wanted(e, to) {
 		f.trouble.Count("not_wanted")
@@ -166,7 +169,7 @@ func (f *Adapter) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *s
 	return true
 }
 
-// carry hands an event of a device to custody for those of the sites that the rules let it go to.
+// carry hands an event of a device to custody for the sites to which the rules let it go.
 func (f *Adapter) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
 	if c, ok := code.ChatOf(e); ok {
 		var to []uint16
@@ -188,13 +191,13 @@ func (f *Adapter) carry(now time.Time, c *client, e *cot.Event, sites []uint16) 
 // carryEvent is carry for an event in the usual form.
 func (f *Adapter) carryEvent(now time.Time, e *cot.Event, sites []uint16) {
 	p := rule.PrecedenceOf(e.Type)
-	if e.Is("a") { // it was placed, as markers of the types b-m are
+	if e.Is("a") { // it was placed, like markers of the types b-m
 		p = site.Routine
 	}
 	f.carryAs(now, e, sites, p)
 }
 
-// carryAs is carryEvent with the precedence where no rule says otherwise.
+// carryAs is carryEvent with a precedence for the case that no rule sets one.
 func (f *Adapter) carryAs(now time.Time, e *cot.Event, sites []uint16, p site.Precedence) {
 	var groups []site.Carry
 	f.heardUrgent(now, rule.PrecedenceOf(e.Type))
@@ -226,7 +229,7 @@ func (f *Adapter) carryAs(now time.Time, e *cot.Event, sites []uint16, p site.Pr
 	f.trouble.Of["carried"] += len(groups)
 }
 
-// replaces is the uid of which an event takes the place of an earlier one that waits; "": of none. Words and orders do not.
+// replaces is the uid whose earlier event in the queue an event replaces; "": none. Chats and orders replace nothing.
 func replaces(e *cot.Event) string {
 	uids := withdrawn(e)
 	switch {
@@ -255,7 +258,7 @@ func appendTime(dst []byte, at time.Time) []byte {
 	return append(dst, byte(q>>16), byte(q>>8), byte(q))
 }
 
-// timeOf is the time next to now that appendTime has written.
+// timeOf is the time nearest to now that appendTime writes as b.
 func timeOf(b []byte, now time.Time) time.Time {
 	q, here := int64(b[0])<<16|int64(b[1])<<8|int64(b[2]), now.UnixMilli()/code.Quarter.Milliseconds()
 	d := (q - here) & (1<<24 - 1)
@@ -265,7 +268,7 @@ func timeOf(b []byte, now time.Time) time.Time {
 	return time.UnixMilli((here + d) * code.Quarter.Milliseconds()).UTC()
 }
 
-// withDests is the event with these that it is for.
+// withDests is the event with these recipients.
 func withDests(e *cot.Event, dests []cot.Dest) *cot.Event {
 	c := *e
 	c.Detail = append(slices.Clone(e.Detail), code.Marti(dests))

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/site"
 )
 
-// farMessage takes what another site said.
+// farMessage takes a message from another site.
 func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 	far := f.far[m.Site]
 	if far == nil || len(m.Message.Parts) != 1 {
@@ -65,7 +65,7 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 	}
 }
 
-// farEvent takes an event that is no unit's position.
+// farEvent takes an event that is not a unit's position.
 func (f *Adapter) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	if len(data) < 3 {
 		f.farTrouble(now, m.Site, code.ErrMalformed)
@@ -82,7 +82,7 @@ func (f *Adapter) farEvent(now time.Time, m site.FarMessage, data []byte) {
 	f.heardUrgent(now, m.Message.Precedence)
 	dests := e.Dests()
 	e = f.files.offered(now, m.Site, e.Without("marti"))
-	if e == nil { // it is on the list alone
+	if e == nil { // it is only for the list of files
 		f.out.Done = append(f.out.Done, m.Token)
 		return
 	}
@@ -137,7 +137,7 @@ func (d *devices) hand(now time.Time, w *waiting) bool {
 	return len(w.dests) == 0
 }
 
-// release hands over what waited for a device that is here now.
+// release hands over the events that waited for a device that is here now.
 func (d *devices) release(now time.Time) {
 	list := d.waiting
 	d.waiting = nil
@@ -150,7 +150,7 @@ func (d *devices) release(now time.Time) {
 	}
 }
 
-// giveUp ends what has waited long enough.
+// giveUp drops the events that have waited long enough.
 func (d *devices) giveUp(now time.Time) {
 	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool {
 		switch {
@@ -165,20 +165,20 @@ func (d *devices) giveUp(now time.Time) {
 	})
 }
 
-// lost drops what waits of a site.
+// lost drops the waiting events of a site.
 func (d *devices) lost(id uint16) {
 	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool { return !w.here && w.Site == id })
 }
 
-// over says whether a far message is of no use any more.
+// over says whether a far message has expired.
 func over(now time.Time, m site.FarMessage) bool { return !m.Until.IsZero() && !now.Before(m.Until) }
 
-// showFar gives the devices here what is to be shown of far units.
+// showFar gives the devices here the events of far units that are to be shown now.
 func (f *Adapter) showFar(now time.Time) {
 	for _, id := range f.cfg.Sites {
 		events, away, forgotten := f.far[id].Show(now)
 		for _, e := range events {
-			if f.near.Get(e.UID) == nil { // what is heard here wins
+			if f.near.Get(e.UID) == nil { // a unit that is heard here has precedence
 				f.devices.spread(reached(e, streamed))
 				f.devices.reckoned()
 			}
@@ -197,12 +197,12 @@ func (f *Adapter) showFar(now time.Time) {
 // farGone takes in that a far unit is no more.
 func (f *Adapter) farGone(now time.Time, from uint16, u *track.FarUnit) {
 	f.forgetFar(from, u.Number)
-	if !u.Away && f.kept.of[u.Event.UID] == nil { // else it is placed now
+	if !u.Away && f.kept.of[u.Event.UID] == nil { // otherwise the unit is a placed object now
 		f.showStale(now, u)
 	}
 }
 
-// showStale shows that a far unit's time is over.
+// showStale shows a far unit as stale.
 func (f *Adapter) showStale(now time.Time, u *track.FarUnit) {
 	if f.near.Get(u.Event.UID) == nil {
 		f.devices.spread(u.Stale(now))

@@ -18,13 +18,13 @@ import (
 	"aldis/internal/site"
 )
 
-// store is a room of files in memory, which outlives the gateway as a disk does.
+// store is a file room in memory, which outlives the gateway like a disk.
 type store struct {
 	files   map[string][]byte // by hash
 	parts   map[string]map[int][]byte
-	devices map[string][]byte // what the devices of the LAN hold themselves, by hash
+	devices map[string][]byte // files that the devices of the LAN hold themselves, by hash
 	known   map[string]files.Know
-	rotten  bool // the next part is kept otherwise than it came
+	rotten  bool // the next part is kept damaged
 }
 
 func (w *world) storeOf(n *sim.Node) *store {
@@ -34,7 +34,7 @@ func (w *world) storeOf(n *sim.Node) *store {
 	return w.stores[n.ID]
 }
 
-// order does what the adapter wants, and tells it a little later.
+// order carries out an order of the adapter, and sends it the outcome a little later.
 func (s *store) order(w *world, n *sim.Node, o files.Order) {
 	var ev site.Event
 	switch o := o.(type) {
@@ -89,7 +89,7 @@ func (s *store) order(w *world, n *sim.Node, o files.Order) {
 	})
 }
 
-// parcel is a file of chance.
+// parcel is a random file.
 func parcel(octets int) (data []byte, hash string) {
 	data = make([]byte, octets)
 	rng := rand.New(rand.NewPCG(uint64(octets), 8))
@@ -108,7 +108,7 @@ func (w *world) offer(uid, hash string, size int, to string) string {
 
 func withFiles(c *tak.Config) { c.Files.URL = "http://10.1.0.1:8080" }
 
-// ask has a device at a node ask for a file, as the room of files tells of it.
+// ask makes a device at a node ask for a file: it sends the event of the file room.
 func (w *world) ask(n *sim.Node, hash string) {
 	w.DeliverLAN(n, site.TAK, files.Wanted{Hash: hash, Host: "10.0.0.1"})
 }
@@ -162,7 +162,7 @@ func TestDataPackage(t *testing.T) {
 	w.Run(time.Second)
 	up, down = w.Octets(w.Nodes[1])
 	t.Logf("complete after %v, with 3 min of outage and two kills; %d octets on the link", w.Now.Sub(begun), up+down-up0-down0)
-	if up+down-up0-down0 > 300_000 { // what the outage and the kills cost is sent again
+	if up+down-up0-down0 > 300_000 { // octets lost in the outage and the kills are sent again
 		t.Errorf("200,000 octets took %d", up+down-up0-down0)
 	}
 	w.ask(w.Nodes[0], hash)
@@ -172,8 +172,8 @@ func TestDataPackage(t *testing.T) {
 	}
 }
 
-// Files that are too large, that are not where they are said to be, or are gone, end in plain words; what comes otherwise than
-// its hash says is asked for once more.
+// Files that are too large, are not at the named address, or are gone, end with a clear reason; a file that arrives with another
+// hash is requested once more.
 func TestDataPackagesThatFail(t *testing.T) {
 	w := newWorld(t, 2, "wire", 7, withFiles, func(c *tak.Config) { c.Files.Most = 100_000 })
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -230,7 +230,7 @@ func TestDataPackagesThatFail(t *testing.T) {
 	w.GiveFar(t, hash)
 }
 
-// GiveFar has the far site say parts that were not asked for, or are none.
+// GiveFar makes the far site send parts that were not requested, or are malformed.
 func (w *world) GiveFar(t *testing.T, hash string) {
 	t.Helper()
 	short, _ := hex.DecodeString(hash[:16])
@@ -243,7 +243,7 @@ func (w *world) GiveFar(t *testing.T, hash string) {
 	}
 }
 
-// An offer for one device goes to the site that has it, and to that device alone.
+// An offer for one device goes to the site that has the device, and only to it.
 func TestDataPackageForOne(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, withFiles)
 	a, b := w.connect(w.Nodes[0]), w.connect(w.Nodes[0])
@@ -307,8 +307,8 @@ func TestDataPackageAlone(t *testing.T) {
 	}
 }
 
-// A data package that a rule brings comes without being asked for, also when the gateway is killed meanwhile; others wait, and
-// one that is here costs nothing.
+// A data package that a rule brings is fetched although no device asks for it, also when the gateway is killed meanwhile;
+// others wait, and one that is already here costs nothing.
 func TestBring(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, withFiles, func(c *tak.Config) {
 		c.Files.Bring = []rule.Bring{{Site: 9}, {Callsign: "FALCON *", Name: "DP*", Most: 20_000}}

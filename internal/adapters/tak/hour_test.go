@@ -12,16 +12,16 @@ import (
 	"aldis/internal/lab/sim"
 )
 
-// hour is two LANs with units that move for a while, and what it cost to show them.
+// hour is two LANs with units that move for a while, and the cost of showing them.
 type hour struct {
 	reports int
 	octets  int64
-	worst   float64 // metres between where a device must be, by one of its reports of the last 5 s, and where the other LAN shows it
+	worst   float64 // metres between the position of a device, by one of its reports of the last 5 s, and its position on the other LAN
 	shown   int     // comparisons
 	overdue int     // of them more than the bound
 }
 
-// walker is a unit that turns and changes its speed now and then, as people and boats do.
+// walker is a unit that turns and changes its speed now and then, like people and boats.
 type walker struct {
 	*unit
 	rng *rand.Rand
@@ -42,7 +42,7 @@ func (w *walker) step() {
 	w.move(time.Second)
 }
 
-// interval is how often ATAK reports by itself: each 2 s when fast, each 20 s when slow, each 30 s when it stands.
+// interval is the time between two reports of ATAK: 2 s when fast, 20 s when slow, 30 s when it stands.
 func (w *walker) interval() time.Duration {
 	switch {
 	case w.speed > 4:
@@ -106,17 +106,17 @@ func play(t *testing.T, name string, seed uint64, units int, length time.Duratio
 	return h
 }
 
-// way is the time that a report has to cross the link until the far picture is compared with it.
+// way is the time that a report has to cross the link before the far picture is compared with it.
 const way = 5 * time.Second
 
-// saying is what a unit has said of itself.
+// saying is a report of a unit: its state, and the time.
 type saying struct {
 	unit
 	at time.Time
 }
 
-// compare holds what a device of the other LAN shows against where the unit must be, by what it said 5 s ago: moved on since as
-// it said, or as it has said anew since then.
+// compare compares the position that a device of the other LAN shows with the position of the unit by its report of 5 s ago, moved on by
+// course and speed, or by a report since then.
 func (h *hour) compare(t *testing.T, w *world, d *device, list []saying, bound float64) {
 	k := &list[0].unit
 	e := d.newest(k.uid)
@@ -166,7 +166,7 @@ func (h hour) figures() string {
 		float64(h.octets)/float64(h.reports), h.shown, h.worst, h.overdue)
 }
 
-// On a radio net one transmission is for all, and nobody says what has arrived: the far picture is as old as the network is slow.
+// On a radio net one transmission is for all, and nobody confirms what has arrived: the far picture is as old as the network is slow.
 func TestUnitsThatMoveOnHF(t *testing.T) {
 	h := play(t, "hf-300", 1, 10, 10*time.Minute, 1000)
 	t.Log(h.figures())

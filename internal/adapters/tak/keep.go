@@ -12,22 +12,22 @@ import (
 	"aldis/internal/site"
 )
 
-// kept are markers, shapes, routes and alerts of all sites until they are stale: for devices that come later.
+// kept holds markers, shapes, routes and alerts of all sites until they are stale, for devices that come later.
 type kept struct {
 	of      map[string]*keptEvent // by uid
 	gone    map[string]withdrawal // by uid
-	changes float64               // of something placed that far sites are told in a minute
+	changes float64               // most changes of a placed object that go to far sites in a minute
 }
 
 type keptEvent struct {
 	site  uint16 // 0: this one
 	event *cot.Event
-	told  *cot.Event   // what far sites know of something placed here; nil: nothing
-	may   track.Budget // changes of it that they are told
-	held  bool         // what they are to be told waits for that
+	told  *cot.Event   // the event that far sites have of an object placed here; nil: none
+	may   track.Budget // for changes that go to far sites
+	held  bool         // a change waits for this budget
 }
 
-// withdrawal is what a far site has taken back: an earlier event that it overtook is not shown any more.
+// withdrawal is a uid that a far site has withdrawn: an earlier event that arrives after the withdrawal is not shown.
 type withdrawal struct {
 	site uint16
 	at   time.Time
@@ -44,7 +44,7 @@ func newKept(changes float64) kept {
 
 func (k *kept) len() int { return len(k.of) }
 
-// keeps says whether an event says how something is, until it is stale.
+// keeps says whether an event describes a state that lasts until the event is stale.
 func keeps(e *cot.Event) bool {
 	return e.Is("b-m") || e.Is("u") || e.Is("b-a") || e.Is("b-r") || e.Is("b-i-v")
 }
@@ -55,7 +55,7 @@ func (k *kept) older(e *cot.Event) bool {
 	return old != nil && e.Time.Before(old.event.Time)
 }
 
-// overtaken says whether an event of a far site comes behind one that the site has said later of the uid.
+// overtaken says whether a far site has sent a later event or withdrawal of the uid, which has arrived first.
 func (k *kept) overtaken(from uint16, e *cot.Event) bool {
 	w, has := k.gone[e.UID]
 	return k.older(e) || has && w.site == from && !e.Time.After(w.at)
@@ -75,7 +75,7 @@ func (k *kept) set(from uint16, e *cot.Event) bool {
 	return true
 }
 
-// restore keeps an event of an earlier run; far sites know of it.
+// restore keeps an event of an earlier run; far sites have it.
 func (k *kept) restore(value []byte) bool {
 	if len(value) < 10 {
 		return false
@@ -90,20 +90,20 @@ func (k *kept) restore(value []byte) bool {
 	return true
 }
 
-// put keeps the newest event of a uid, also over a restart.
+// put keeps the newest event of a uid, also across a restart.
 func (k *kept) put(from uint16, e *cot.Event, remember func(string, []byte)) {
 	if !k.older(e) && k.set(from, e) {
 		k.write(e.UID, remember)
 	}
 }
 
-// write has what is kept of a uid outlive a restart.
+// write saves the event that is kept of a uid, so that it survives a restart.
 func (k *kept) write(uid string, remember func(string, []byte)) {
 	x := k.of[uid]
 	remember(keyKept+uid, append(appendMillis([]byte{byte(x.site >> 8), byte(x.site)}, x.event.Time), code.Append(nil, x.event, x.event.Time, nil)...))
 }
 
-// withdraw drops what a far site takes back.
+// withdraw drops the event of a uid that a far site withdraws.
 func (k *kept) withdraw(from uint16, uid string, at time.Time, remember func(string, []byte)) {
 	if _, has := k.gone[uid]; !has && len(k.gone) >= mostGone {
 		clear(k.gone)
@@ -120,7 +120,7 @@ func (k *kept) drop(uid string, remember func(string, []byte)) {
 	}
 }
 
-// unhold notes that far sites know of what is kept, or need not.
+// unhold notes that far sites have the kept event, or do not need it.
 func (k *kept) unhold(uid string, remember func(string, []byte)) {
 	if x := k.of[uid]; x.held {
 		x.held = false
@@ -128,14 +128,14 @@ func (k *kept) unhold(uid string, remember func(string, []byte)) {
 	}
 }
 
-// moves drops what was placed at a site, because it is a unit now.
+// moves drops an object placed at a site, because it is a unit now.
 func (k *kept) moves(from uint16, uid string, remember func(string, []byte)) {
 	if x := k.of[uid]; x != nil && x.site == from && x.event.Is("a") {
 		k.drop(uid, remember)
 	}
 }
 
-// purge drops what is stale.
+// purge drops stale events.
 func (k *kept) purge(now time.Time, remember func(string, []byte)) {
 	for uid, e := range k.of {
 		if now.After(e.event.Stale) {
@@ -144,7 +144,7 @@ func (k *kept) purge(now time.Time, remember func(string, []byte)) {
 	}
 }
 
-// lost drops what came from a site.
+// lost drops the events of a site.
 func (k *kept) lost(from uint16, remember func(string, []byte)) {
 	for uid, e := range k.of {
 		if e.site == from {
@@ -153,13 +153,13 @@ func (k *kept) lost(from uint16, remember func(string, []byte)) {
 	}
 }
 
-// isFar says whether an event is one that came from a far site. A server may give again one that was there before.
+// isFar says whether an event came from a far site. A server may also give an earlier event of the far site again.
 func (k *kept) isFar(e *cot.Event, server bool) bool {
 	old := k.of[e.UID]
 	return old != nil && old.site != 0 && (old.event.Time.Equal(e.Time) && old.event.Type == e.Type || server && e.Time.Before(old.event.Time))
 }
 
-// events are all that are true now, by uid.
+// events are all kept events that are not stale, by uid.
 func (k *kept) events(now time.Time) (list []*cot.Event) {
 	for _, uid := range slices.Sorted(maps.Keys(k.of)) {
 		if e := k.of[uid].event; now.Before(e.Stale) {
@@ -169,16 +169,16 @@ func (k *kept) events(now time.Time) (list []*cot.Event) {
 	return list
 }
 
-// waiting is an event that waits for a device: one of a far site, or of this one for a device of the mesh.
+// waiting is an event that waits for a device: an event of a far site, or an event of this site for a device of the mesh.
 type waiting struct {
 	site.FarMessage
 	event *cot.Event
-	dests []cot.Dest // that have not got it; empty: it is for all
-	hands []handing  // those of them that are devices of the mesh
-	here  bool       // it is of this site: nobody else has to know what becomes of it
+	dests []cot.Dest // recipients that do not have it yet; empty: it is for all
+	hands []handing  // of dests, the devices of the mesh
+	here  bool       // it is of this site: its outcome is not reported to another one
 }
 
-// done tells that an event was given to all that it is for.
+// done reports that an event was given to all its recipients.
 func (w *waiting) done(s *step) {
 	if !w.here {
 		s.out.Done = append(s.out.Done, w.Token)

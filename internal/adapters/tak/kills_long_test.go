@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The same with eight seeds, and where the gateway ashore is the server.
+// The same with eight seeds, also with the gateway ashore as the server.
 func TestPictureOverManyOutagesAndKills(t *testing.T) {
 	for _, served := range []bool{false, true} {
 		var sum campaign

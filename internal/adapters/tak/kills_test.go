@@ -15,8 +15,8 @@ import (
 	"aldis/internal/site"
 )
 
-// campaign is two LANs on iridium-dialup whose units move while the link fails and gateways are killed, and what each LAN shows of
-// the other's units from a while after each trouble on.
+// campaign is two LANs on iridium-dialup whose units move while the link fails and gateways are killed, and the pictures that
+// each LAN shows of the other's units, from a while after each trouble on.
 type campaign struct {
 	w        *world
 	rng      *rand.Rand
@@ -34,20 +34,21 @@ type trouble struct {
 	from, to time.Time
 }
 
-// recovers is how long after a trouble the picture may still be as the trouble has left it.
+// recovers is how long after a trouble the picture may still be wrong because of it.
 const recovers = 30 * time.Second
 
-// server is the TAK server of a LAN, as taky is: it gives what one client says to all others, keeps the newest of each unit until
-// that is stale, and gives what it keeps to a client that has told of a unit for the first time. The gateway is one of its clients.
+// server is the TAK server of a LAN, like taky: it gives the events of one client to all others, keeps the newest event of each
+// unit until that is stale, and gives the kept events to a client that has reported a unit for the first time. The gateway is
+// one of its clients.
 type server struct {
 	w      *world
 	gw     *device // the stream of the gateway
 	kept   map[string]*cot.Event
-	knows  bool // the gateway has told of a unit since it has called
+	knows  bool // the gateway has reported a unit since it has connected
 	viewer *device
 }
 
-// serve has a node's gateway be the client of a server.
+// serve makes a node's gateway the client of a server.
 func (w *world) serve(n *sim.Node) *server {
 	s := &server{w: w, kept: map[string]*cot.Event{}, viewer: &device{w: w, node: n}}
 	s.gw = &device{w: w, node: n, saw: s.saw}
@@ -56,14 +57,14 @@ func (w *world) serve(n *sim.Node) *server {
 	return s
 }
 
-// call is the gateway's call to the server.
+// call connects the gateway to the server.
 func (s *server) call() {
 	s.w.next++
 	s.gw.conn, s.knows = s.w.next, false
 	s.w.DeliverLAN(s.gw.node, site.TAK, tak.Opened{Conn: s.gw.conn, Remote: "10.0.0.1:8087", Server: true})
 }
 
-// saw takes what the gateway says.
+// saw takes an event of the gateway.
 func (s *server) saw(e *cot.Event) {
 	if s.gw.conn == 0 {
 		return
@@ -83,7 +84,7 @@ func (s *server) saw(e *cot.Event) {
 	s.kept[e.UID] = e
 }
 
-// hear takes what another client says.
+// hear takes an event of another client.
 func (s *server) hear(xml string) {
 	e, err := cot.ParseXML([]byte(xml))
 	if err != nil {
@@ -93,8 +94,8 @@ func (s *server) hear(xml string) {
 	s.gw.say(xml)
 }
 
-// strike plays troubles, each two minutes after the last was over: an outage, a kill ashore, a kill aboard. Beside the units there
-// are alerts and a data package, as in the acceptance with real processes. With served headquarters has a server.
+// strike plays troubles, each two minutes after the last was over: an outage, a kill ashore, a kill aboard. Besides the units there
+// are alerts and a data package, as in the acceptance with real processes. With served, headquarters has a server.
 func strike(t *testing.T, seed uint64, served bool, units, troubles int) (c campaign) {
 	w := newWorld(t, 2, "iridium-dialup", seed, withFiles)
 	c.w, c.rng = w, rand.New(rand.NewPCG(seed, 17))
@@ -130,7 +131,7 @@ func strike(t *testing.T, seed uint64, served bool, units, troubles int) (c camp
 	return c
 }
 
-// next begins a trouble and says how long it is.
+// next begins a trouble and returns how long it is.
 func (c *campaign) next(kind int) (long time.Duration) {
 	w, what := c.w, "an outage"
 	if long = 2 * time.Minute; kind == 0 {
@@ -153,7 +154,7 @@ func (c *campaign) troubled() bool {
 	})
 }
 
-// march has the i-th unit of a side move and report.
+// march makes the i-th unit of a side move and report.
 func (c *campaign) march(t *testing.T, side, i int) {
 	w := c.w
 	u := newUnit(100*side + i)
@@ -189,7 +190,7 @@ func (c *campaign) march(t *testing.T, side, i int) {
 	w.At(first.Sub(w.Now), tick)
 }
 
-// crash kills a gateway for a while; its devices come back a second after it. It calls no server until a test has it do so.
+// crash kills a gateway for a while; its devices come back a second after it. It connects to a server only when a test makes it do so.
 func (w *world) crash(n *sim.Node, d time.Duration) {
 	w.Kill(n, d)
 	for _, one := range w.devices[n.ID] {
@@ -206,7 +207,7 @@ func (w *world) crash(n *sim.Node, d time.Duration) {
 	})
 }
 
-// compare holds what is shown against where the unit must be, as hour.compare does.
+// compare compares the shown position of a unit with the true one, like hour.compare.
 func (c *campaign) compare(t *testing.T, d *device, list []saying) {
 	w, k := c.w, &list[0].unit
 	e := d.newest(k.uid)
@@ -235,7 +236,7 @@ func (c *campaign) compare(t *testing.T, d *device, list []saying) {
 	t.Logf("%v: %s is shown %.0f m off at node %d, at %.1f m/s, as of %v ago", after, k.uid, off, d.node.ID, k.speed, w.Now.Sub(e.Time).Round(time.Second))
 }
 
-// right says whether the picture is what the acceptance with real processes must show.
+// right checks that the picture is as the acceptance with real processes demands.
 func (c *campaign) right(t *testing.T) {
 	t.Helper()
 	t.Logf("%d compared, %d beyond 50 m, worst %.0f m", c.compared, c.beyond, c.worst)
@@ -245,14 +246,15 @@ func (c *campaign) right(t *testing.T) {
 }
 
 // Three outages of two minutes and three kills of each gateway while twenty units move, alerts are raised and a data package crosses:
-// from half a minute after each of them on both pictures are right. Headquarters has a TAK server.
+// from half a minute after each of them on, both pictures are right. Headquarters has a TAK server.
 func TestPictureOverOutagesAndKills(t *testing.T) {
 	c := strike(t, 1, true, 10, 9)
 	c.right(t)
 }
 
-// A server that the gateway calls again tells it what it was given before the gateway's death. That is older than what has come over
-// the link since, and makes no unit of this site of a far one; a report that is older than the last one moves no unit.
+// A server to which the gateway connects again gives it the events from before the gateway's death. They are older than the
+// events that have come over the link since, and do not turn a far unit into one of this site; a report that is older than the
+// last one moves no unit.
 func TestOlderReports(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.serve(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -283,13 +285,13 @@ func TestOlderReports(t *testing.T) {
 	}
 	ship.say(before.report(old))
 	w.Run(30 * time.Second)
-	if e := hq.viewer.newest(u.uid); e == nil || apart(e, u.lat, u.lon) > 500 { // it goes on at 5 m/s
+	if e := hq.viewer.newest(u.uid); e == nil || apart(e, u.lat, u.lon) > 500 { // it moves on at 5 m/s
 		t.Errorf("after an old report headquarters is shown %v", e)
 	}
 }
 
 // Units of a site that fell silent go stale, also for devices that come after a kill of the gateway that shows them. When the site is
-// heard again they are there with its first word, and nobody has to ask who they are.
+// heard again they are there with its first batch, and nobody has to ask for their events.
 func TestUnitsComeBack(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-// What the adapter says on its topics is defined in a few octets: the names here are those that package envelope has numbers for.
+// The flows of the adapter's topics are defined in a few octets: the names here are those for which package envelope has numbers.
 func TestFlowsAreKnown(t *testing.T) {
 	for topic, name := range map[string]string{topicUnits: topicUnits, topicEvent: "a-u-G", topicAsk: topicAsk, files.TopicWant: files.TopicWant, files.TopicPart: files.TopicPart,
 		topicChat: "b-t-f", topicReceipt: "r"} {

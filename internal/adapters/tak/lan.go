@@ -6,20 +6,20 @@ import (
 	"aldis/internal/site"
 )
 
-// What the LAN room tells.
+// Events from the LAN room.
 type (
-	// Opened: a device has connected to us, or with Server we to the LAN's own server.
+	// Opened: a device has connected to us, or with Server we have connected to the LAN's own server.
 	Opened struct {
 		Conn   site.ConnID
 		Remote string // address and port
 		Server bool
 	}
-	// Heard: a device said this, with the framing of its stream. Nothing of it is trusted.
+	// Heard: a device sent this frame, with the framing of its stream. Nothing in it is trusted.
 	Heard struct {
 		Conn  site.ConnID
 		Frame []byte
 	}
-	// Broken: what a device said could not be cut into events; its connection ends.
+	// Broken: the stream of a device could not be split into events; its connection is closed.
 	Broken struct {
 		Conn site.ConnID
 		Err  error
@@ -40,7 +40,7 @@ func (Broken) AdapterEvent() {}
 // AdapterEvent marks Closed as an event of a protocol adapter.
 func (Closed) AdapterEvent() {}
 
-// What the LAN room is told.
+// Orders to the LAN room.
 type (
 	// Send gives one device an event in the version that it reads.
 	Send struct {
@@ -51,13 +51,13 @@ type (
 	Spread struct {
 		Except     []site.ConnID
 		XML, Proto []byte
-		Reckoned   bool // the place is where the unit is now by its last report; the event's time is that report's
+		Reckoned   bool // the position is extrapolated from the unit's last report; the event's time is the time of that report
 	}
-	// Speak has a device be given version 1 from now on, after all that it was given before.
+	// Speak makes the LAN room send version 1 to a device from now on, after everything that was sent before.
 	Speak struct{ Conn site.ConnID }
 )
 
-// Given is the event, as XML, that an order gives to the device of a connection; nil: it gives it none. It is for what plays devices
+// Given is the event, as XML, that an order gives to the device of a connection; nil: none. It is for callers that simulate devices
 // without a LAN room.
 func Given(o site.Order, conn site.ConnID) []byte {
 	switch o := o.(type) {
@@ -73,19 +73,19 @@ func Given(o site.Order, conn site.ConnID) []byte {
 	return nil
 }
 
-// Concerns is the device; an event confirms nothing.
+// Concerns names the device; an event confirms nothing.
 func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, false }
 
-// Octets of both versions.
+// Octets is the size of both versions.
 func (s Send) Octets() int { return len(s.XML) + len(s.Proto) }
 
-// Concerns names no device: it is for all.
+// Concerns names no device: the event is for all.
 func (s Spread) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Octets of both versions.
+// Octets is the size of both versions.
 func (s Spread) Octets() int { return len(s.XML) + len(s.Proto) }
 
-// Concerns is the device.
+// Concerns names the device.
 func (s Speak) Concerns() (site.ConnID, bool) { return s.Conn, false }
 
 // Octets is the size of the fields.

@@ -8,13 +8,13 @@ import (
 	"aldis/internal/site"
 )
 
-// lately is an event of a far site that was given to all devices, but is on no map. A device whose stream was broken then gets it when it
-// is back: by ATAK's own rules that takes up to half a minute.
+// lately is an event of a far site that was given to all devices, but is on no map. A device whose stream was broken at that
+// time gets it when it is back: ATAK takes up to half a minute to reconnect.
 type lately struct {
 	event *cot.Event
 	at    time.Time
-	conns map[site.ConnID]bool // that have it
-	uids  map[string]bool      // of devices that have it
+	conns map[site.ConnID]bool // connections that have it
+	uids  map[string]bool      // of the devices that have it
 }
 
 const (
@@ -22,7 +22,7 @@ const (
 	mostLately = 100
 )
 
-// keepLately keeps an event that is given to all who are here.
+// keepLately keeps an event that is given to all devices that are here.
 func (d *devices) keepLately(now time.Time, e *cot.Event) {
 	l := lately{e, now, map[site.ConnID]bool{}, map[string]bool{}}
 	for _, c := range d.clients {
@@ -36,7 +36,7 @@ func (d *devices) keepLately(now time.Time, e *cot.Event) {
 	}
 }
 
-// catchUp gives a device that has just said who it is what it missed.
+// catchUp gives a device that has just identified itself the events that it missed.
 func (d *devices) catchUp(now time.Time, c *client) {
 	d.lately = slices.DeleteFunc(d.lately, func(l lately) bool { return now.Sub(l.at) > latelyFor })
 	for _, l := range d.lately {

@@ -8,8 +8,8 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A device that is back within minutes gets the chat that came meanwhile, once, also where it has two streams. The others do not get it again, and
-// a device that comes much later does not get it.
+// A device that is back within minutes gets the chat that came in the meantime, once, also if it has two streams. The others do
+// not get it again, and a device that comes much later does not get it.
 func TestDeviceThatWasAwayForAMoment(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	talker := w.connect(w.Nodes[0])

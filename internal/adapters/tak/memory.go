@@ -13,15 +13,15 @@ import (
 	"aldis/internal/site"
 )
 
-// Keys of memories. What follows is in the comments.
+// Keys of memories. The comments name the rest of the key, then the value.
 const (
 	keyRun   = "run" // run and start of this site
 	keyUnit  = "u"   // uid: number, version
 	keyFar   = "f"   // site and number: run, version, flags, time, the whole event
-	keyAt    = "m"   // site and number: time and place after that
+	keyAt    = "m"   // site and number: time and position of a later report
 	keyStart = "s"   // site: its starts (track.Far.Starts)
 	keyKept  = "k"   // uid: site, time, event
-	keyHeld  = "l"   // uid: nothing; far sites were told of what is kept as it was before
+	keyHeld  = "l"   // uid: nothing; far sites have an older version of the kept event
 )
 
 // Flags of a far unit.
@@ -53,7 +53,7 @@ func (f *Adapter) restore(memories []site.Memory) error {
 			}
 		case kind == keyFar:
 			ok = f.restoreFar(key, m.Value)
-		case kind == keyAt: // behind all of keyFar, as keys are in order
+		case kind == keyAt: // after all of keyFar, because keys are sorted
 			ok = f.restoreAt(key, m.Value)
 		case kind == keyStart:
 			if ok = len(key) == 2 && len(m.Value) == 2; ok && f.far[binary.BigEndian.Uint16([]byte(key))] != nil {
@@ -65,13 +65,13 @@ func (f *Adapter) restore(memories []site.Memory) error {
 			ok = f.words.restoreTheirs(key, m.Value)
 		case kind == keyOffer:
 			ok = f.files.restoreOffer(key, m.Value)
-		case kind == files.KeyPull: // behind all of keyOffer
+		case kind == files.KeyPull: // after all of keyOffer
 			ok = f.files.RestorePull(key, m.Value)
 		case m.Key == keyWant:
 			f.wants.stated = true
 		case kind == keyKept:
 			ok = f.kept.restore(m.Value)
-		case kind == keyHeld: // behind all of keyKept
+		case kind == keyHeld: // after all of keyKept
 			if x := f.kept.of[key]; x != nil {
 				x.told, x.held = nil, true
 			}
@@ -90,7 +90,7 @@ func (f *Adapter) restoreFar(key string, value []byte) bool {
 		return false
 	}
 	far := f.far[binary.BigEndian.Uint16([]byte(key))]
-	if far == nil { // a site that is configured no more
+	if far == nil { // a site that is no longer configured
 		return true
 	}
 	u := &track.FarUnit{Number: binary.BigEndian.Uint32([]byte(key[2:])), Version: value[2], Late: value[3]&flagLate != 0, Away: value[3]&flagAway != 0, At: millis(value[4:])}

@@ -8,33 +8,33 @@ import (
 	"aldis/internal/site"
 )
 
-// What the LAN room tells of the mesh, and is told.
+// Events of the mesh from the LAN room, and orders for the mesh.
 type (
-	// Overheard: somebody said this to a group of the mesh. Nothing of it is trusted.
+	// Overheard: a host sent this to a group of the mesh. Nothing in it is trusted.
 	Overheard struct {
 		Remote string // address and port
 		Data   []byte
 	}
-	// Shout says something to a group of the mesh.
+	// Shout sends a datagram to a group of the mesh.
 	Shout struct {
-		Chat bool // to that of chats; otherwise to that of positions and all else
+		Chat bool // to the group of chats; otherwise to the group of positions and everything else
 		Data []byte
 	}
 )
 
-// AdapterEvent marks it as an event of this adapter.
+// AdapterEvent marks Overheard as an event of this adapter.
 func (Overheard) AdapterEvent() {}
 
 // Concerns names no device.
 func (Shout) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Octets of the datagram.
+// Octets is the size of the datagram.
 func (s Shout) Octets() int { return len(s.Data) }
 
-// mesh is the members that were heard there, and the version that all of them read.
+// mesh holds the members that were heard on the mesh, and the versions that they read.
 type mesh struct {
 	members map[string]member // by address
-	next    time.Time         // when we say again which versions we read
+	next    time.Time         // when we announce again which versions we read
 }
 
 type member struct {
@@ -46,11 +46,11 @@ const (
 	sayVersions = time.Minute
 	memberLife  = 5 * time.Minute
 	mostMembers = 1024
-	// mostShout is the longest event that goes to the mesh: what a datagram holds.
+	// mostShout is the longest event that goes to the mesh: it fits into a datagram.
 	mostShout = 60_000
 )
 
-// overheard takes what was said to the mesh.
+// overheard takes a datagram that was sent to the mesh.
 func (f *Adapter) overheard(now time.Time, ev Overheard) {
 	host := hostOf(ev.Remote)
 	c := &client{host: host, mesh: true}
@@ -72,7 +72,7 @@ func (f *Adapter) overheard(now time.Time, ev Overheard) {
 	f.event(now, c, e)
 }
 
-// heard notes which version a member reads: the one that it says, or else the one that it speaks.
+// heard notes which version a member reads: the version that it announces, or else the version in which it sends.
 func (m *mesh) heard(now time.Time, host string, control *cot.Control, xml bool) {
 	old, known := m.members[host]
 	if !known && len(m.members) >= mostMembers {
@@ -109,7 +109,7 @@ func (m *mesh) proto() bool {
 	return len(m.members) > 0
 }
 
-// shout says an event to the mesh in the version that all of it reads.
+// shout sends an event to the mesh in a version that all members read.
 func (d *devices) shout(e *cot.Event) {
 	if !d.cfg.Mesh {
 		return
@@ -131,7 +131,7 @@ func (d *devices) shout(e *cot.Event) {
 	d.trouble.Count("mesh_out")
 }
 
-// tellVersions says which versions we read, once a minute.
+// tellVersions announces which versions we read, once a minute.
 func (d *devices) tellVersions(now time.Time) {
 	if !d.cfg.Mesh || now.Before(d.mesh.next) {
 		return
@@ -142,7 +142,7 @@ func (d *devices) tellVersions(now time.Time) {
 	d.out.Orders = append(d.out.Orders, Shout{Data: none.AppendDatagram(nil, &cot.Control{Least: 1, Most: 1, UID: "aldis"})})
 }
 
-// dueMesh is when tellVersions has something; zero: never.
+// dueMesh is at or when tellVersions is due, whichever is earlier; zero: never.
 func (d *devices) dueMesh(at time.Time) time.Time {
 	if !d.cfg.Mesh {
 		return at

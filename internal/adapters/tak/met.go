@@ -7,11 +7,11 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// What the clients of another adapter of this gateway say and hear, by the operator's rules of where adapters meet (internal/adapters/interop).
+// Events of the clients of another adapter of this gateway, by the operator's rules on where adapters meet (internal/adapters/interop).
 type (
-	// Met is an event made of what one of them said. It may name the unit of a device here: both are one unit.
+	// Met is an event made from the data of such a client. It may name the unit of a device here: both are one unit.
 	Met struct{ Event *cot.Event }
-	// Ears says of which chat rooms somebody there hears what is said: words that wait for a device are told then.
+	// Ears names the chat rooms that such clients read: chats for those rooms need not wait for a device.
 	Ears struct{ Rooms []string }
 )
 
@@ -21,13 +21,13 @@ func (Met) AdapterEvent() {}
 // AdapterEvent marks it as an event of this adapter.
 func (Ears) AdapterEvent() {}
 
-// hears says whether somebody there hears an event.
+// hears says whether clients of another adapter read the chat room of an event.
 func (d *devices) hears(e *cot.Event) bool {
 	chat := e.Find("__chat")
 	return e.Type == "b-t-f" && chat != nil && slices.Contains(d.ears, chat.Get("chatroom"))
 }
 
-// reckoned marks the event that was given last.
+// reckoned marks the last event as extrapolated (Spread.Reckoned).
 func (d *devices) reckoned() {
 	orders := d.out.Orders
 	if o, ok := orders[len(orders)-1].(Spread); ok {

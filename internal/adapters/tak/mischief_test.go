@@ -11,9 +11,9 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// TestMischiefOfDevices lets somebody into the LAN of a ship for an hour who has no device of its own: he says the uids of others, sends
-// what they have said again, cuts it, changes it, floods, and comes and goes. The far picture of the true units stays true, and what
-// the adapter keeps is bounded (docs/limits.md, "TAK").
+// TestMischiefOfDevices lets an attacker without a device of his own into the LAN of a ship for an hour: he uses the uids of
+// others, sends their events again, cuts them, changes them, floods, and comes and goes. The far picture of the true units
+// stays true, and the memory of the adapter is bounded (docs/limits.md, "TAK").
 func TestMischiefOfDevices(t *testing.T) {
 	for seed := range uint64(1) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -15,14 +15,14 @@ import (
 	"aldis/internal/site"
 )
 
-// Files is how data packages are served. Without a URL they are not, and offers cross as other events do.
+// Files says how data packages are served. Without a URL they are not served, and offers cross like other events.
 type Files struct {
-	URL   string       // under which devices of this LAN reach the room of files, without "/" at its end; "": none
+	URL   string       // of the file room, for devices of this LAN, without "/" at its end; "": none
 	Most  int64        // octets of a file that crosses; default 2 MiB
-	Bring []rule.Bring // files of far sites that come without being asked for
+	Bring []rule.Bring // files of far sites that are fetched although no device has requested them
 }
 
-// packages are what is under way of data packages, and the offers of them.
+// packages are the data packages under way, and their offers.
 type packages struct {
 	*step
 	*files.Desk
@@ -31,10 +31,10 @@ type packages struct {
 	offers   map[string]*farOffer // of far sites, by hash
 }
 
-// farOffer is what a far site has said of a file.
+// farOffer is a far site's offer of a file.
 type farOffer struct {
 	event *cot.Event      // without address and location
-	hosts map[string]bool // of devices that wait for it
+	hosts map[string]bool // of devices that wait for the file
 }
 
 func newPackages(s *step, ds *devices) *packages {
@@ -53,7 +53,7 @@ func newPackages(s *step, ds *devices) *packages {
 	return fs
 }
 
-// offering is an offer that goes when its file is here.
+// offering is an offer that is sent when its file is here.
 type offering struct {
 	from  *client
 	event *cot.Event
@@ -68,7 +68,7 @@ const (
 	shortHash    = 8 // octets of a hash in the uid of an offer to lists
 )
 
-// shared is what an event offers; false: it offers no file, or says so wrongly.
+// shared is the file that an event offers; false: it offers none, or its offer is malformed.
 func shared(e *cot.Event) (hash string, size int64, ok bool) {
 	n := e.Find("fileshare")
 	if n == nil {
@@ -83,7 +83,7 @@ func shared(e *cot.Event) (hash string, size int64, ok bool) {
 	return hex.EncodeToString(raw), size, err == nil && size > 0
 }
 
-// located is the event with this senderUrl in its offer; "": with none.
+// located is the event with this senderUrl in its offer; "": without one.
 func located(e *cot.Event, url string) *cot.Event {
 	c := *e
 	c.Detail = slices.Clone(e.Detail)
@@ -100,7 +100,7 @@ func located(e *cot.Event, url string) *cot.Event {
 	return &c
 }
 
-// offer sees to it that an offer crosses when its file is here; false: it is none.
+// offer takes an offer, which crosses when its file is here; false: the event is not one.
 func (fs *packages) offer(now time.Time, c *client, e *cot.Event, sites []uint16) bool {
 	if fs.cfg.Files.URL == "" || e.Type != "b-f-t-r" || e.Find("fileshare") == nil {
 		return false
@@ -109,7 +109,7 @@ func (fs *packages) offer(now time.Time, c *client, e *cot.Event, sites []uint16
 	switch share := e.Find("fileshare"); {
 	case !ok:
 		fs.refuse(now, "file", c, e.UID, nil)
-	case fs.offers[hash] != nil && fs.offers[hash].event.UID == e.UID: // a far site's, by a way round
+	case fs.offers[hash] != nil && fs.offers[hash].event.UID == e.UID: // a far site's offer that has come back
 		fs.trouble.Count("loops")
 	case size > fs.cfg.Files.Most:
 		fs.trouble.Count("file_too_large")
@@ -130,10 +130,10 @@ func nameOf(share *cot.Node) string {
 	return share.Get("name")
 }
 
-// listOnly is the element of an offer that is for a far site's list, and not for its devices.
+// listOnly marks an offer that is for a far site's list of files, and not for its devices.
 const listOnly = "listed"
 
-// published is the event that offers a file to the lists of the far sites; nil: none does.
+// published is the event that offers a file to the lists of the far sites; nil: the file is not offered.
 func (fs *packages) published(now time.Time, ev files.Published) *cot.Event {
 	if ev.Size > fs.cfg.Files.Most {
 		fs.trouble.Count("file_too_large")
@@ -145,7 +145,7 @@ func (fs *packages) published(now time.Time, ev files.Published) *cot.Event {
 	return e
 }
 
-// fetched takes out the offers of a file, which may go now, or tells their senders why not.
+// fetched takes out the offers of a file, which may go now; if the file could not be fetched, it tells their senders why.
 func (fs *packages) fetched(now time.Time, ev files.Fetched) (ready []offering) {
 	fs.offering = slices.DeleteFunc(fs.offering, func(o offering) bool {
 		if o.hash != ev.Hash {
@@ -167,7 +167,7 @@ func (fs *packages) fetched(now time.Time, ev files.Fetched) (ready []offering) 
 	return ready
 }
 
-// words says something to the device that has offered a file.
+// words sends a text to the device that has offered a file.
 func (fs *packages) words(now time.Time, c *client, text string) {
 	if fs.devices.clients[c.conn] != c || c.server || c.uid == "" {
 		return
@@ -182,7 +182,7 @@ func (fs *packages) words(now time.Time, c *client, text string) {
 	fs.devices.send(c, e)
 }
 
-// offered takes an offer of a far site, and returns it as devices here can use it; nil: it is on the list alone.
+// offered takes an offer of a far site, and returns it as devices here can use it; nil: it is only for the list.
 func (fs *packages) offered(now time.Time, from uint16, e *cot.Event) *cot.Event {
 	hash, size, ok := shared(e)
 	if !fs.On || e.Type != "b-f-t-r" || !ok {
@@ -207,7 +207,7 @@ func (o *farOffer) file(from uint16, hash string, size int64) files.File {
 	return files.File{Site: from, Hash: hash, Name: nameOf(share), Creator: share.Get("senderUid"), Size: size, Public: o.event.Find(listOnly) != nil}
 }
 
-// fresh is an offer as a device here is given it now.
+// fresh is an offer in the form in which a device here gets it now.
 func (fs *packages) fresh(now time.Time, hash string) *cot.Event {
 	e := located(fs.offers[hash].event, fs.cfg.Files.URL+"/Marti/sync/content?hash="+hash)
 	e.Time = now.UTC().Truncate(time.Millisecond)
@@ -215,7 +215,7 @@ func (fs *packages) fresh(now time.Time, hash string) *cot.Event {
 	return e
 }
 
-// wanted begins to ask for a file because a device does.
+// wanted begins to fetch a file because a device asks for it.
 func (fs *packages) wanted(now time.Time, ev files.Wanted) {
 	if o := fs.offers[ev.Hash]; o != nil && ev.Host != "" && len(o.hosts) < mostHosts {
 		o.hosts[ev.Host] = true
@@ -223,7 +223,7 @@ func (fs *packages) wanted(now time.Time, ev files.Wanted) {
 	fs.Wanted(now, ev)
 }
 
-// here offers a file that is here anew to those who have asked for it.
+// here offers a file that has arrived once more, to the devices that have asked for it.
 func (fs *packages) here(now time.Time, f *files.File) {
 	o, e := fs.offers[f.Hash], fs.fresh(now, f.Hash).Without(listOnly)
 	for _, c := range fs.devices.list() {
@@ -239,7 +239,7 @@ func (fs *packages) dropped(hash string) {
 	fs.remember(keyOffer+hash, nil)
 }
 
-// keyOffer begins the key of an offer: hash: site, time, event.
+// keyOffer begins the key of an offer; then hash: site, time, event.
 const keyOffer = "p"
 
 func (fs *packages) restoreOffer(hash string, value []byte) bool {

@@ -11,18 +11,18 @@ import (
 	"aldis/internal/site"
 )
 
-// What was put on the map stays there. It keeps the stale time that its author gave it, and far sites are told of it once, and again
+// An object placed on the map stays there. It keeps the stale time that its author gave it, and far sites receive it once, and again
 // when it has changed.
 
 const (
-	// longLived is the life from which on an event is of something placed, whoever says so.
+	// longLived is the life from which on any event counts as a placed object.
 	longLived = 2 * time.Hour
-	// farOff is the part of the bound from which a thing that no hand has placed is told to be elsewhere.
+	// farOff is the part of the bound from which a move of an object is sent that was not placed by hand.
 	farOff = 0.3
 )
 
-// Placed says whether an Adapter of this configuration takes an event for one of something placed: by hand or to stay, with a stale time
-// beyond what the silence of a site makes stale, or for hours; not of a device, nor of what moves.
+// Placed says whether an Adapter of this configuration treats an event as a placed object: placed by hand or to be archived,
+// with a stale time beyond the silence after which a site's units are stale, or with a life of hours; no device, and nothing that moves.
 func (c Config) Placed(e *cot.Event) bool {
 	if !e.Is("a") || device(e) {
 		return false
@@ -36,13 +36,13 @@ func (c Config) Placed(e *cot.Event) bool {
 	return life >= longLived || life > track.Silence(c.withDefaults().Age) && (cot.Below(e.How, "h") || e.Find("archive") != nil)
 }
 
-// device says whether an event is a report of a device: it says its software, its team or where it is reached.
+// device says whether an event is a report of a device: it names its software, its team or its endpoint.
 func device(e *cot.Event) bool {
 	contact := e.Find("contact")
 	return e.Find("takv") != nil || e.Find("__group") != nil || contact != nil && contact.Get("endpoint") != ""
 }
 
-// placed takes something placed at this site. Its time may be long ago: servers and devices say again what they keep.
+// placed takes an object placed at this site. Its time may be long ago: servers and devices repeat objects that they keep.
 func (f *Adapter) placed(now time.Time, c *client, e *cot.Event) {
 	if e.Time.After(now) || !e.Stale.After(now) {
 		e = f.trueTimes(now, c, e)
@@ -61,7 +61,8 @@ func (f *Adapter) placed(now time.Time, c *client, e *cot.Event) {
 	f.tellPlaced(now, e.UID)
 }
 
-// tellPlaced tells far sites of something placed at this site, where that is news to them and it may be told now. What is held is told later.
+// tellPlaced sends an object placed at this site to far sites, if it is news to them and its budget allows it. Otherwise it is
+// held for later.
 func (f *Adapter) tellPlaced(now time.Time, uid string) {
 	k := f.kept.of[uid]
 	if !k.news(now, farOff*f.cfg.Bound) {
@@ -89,7 +90,7 @@ func (f *Adapter) tellPlaced(now time.Time, uid string) {
 	}
 }
 
-// turnPlaced tells what was held.
+// turnPlaced sends objects that were held.
 func (f *Adapter) turnPlaced(now time.Time) {
 	var held []string
 	for uid, k := range f.kept.of {
@@ -103,7 +104,7 @@ func (f *Adapter) turnPlaced(now time.Time) {
 	}
 }
 
-// placedAgain tells a site of what is kept of this one, where which says so.
+// placedAgain sends a site the kept events of this one that which selects.
 func (f *Adapter) placedAgain(now time.Time, to uint16, which func(*cot.Event) bool) {
 	for _, uid := range slices.Sorted(maps.Keys(f.kept.of)) {
 		if k := f.kept.of[uid]; k.site == 0 && now.Before(k.event.Stale) && which(k.event) {
@@ -112,8 +113,8 @@ func (f *Adapter) placedAgain(now time.Time, to uint16, which func(*cot.Event) b
 	}
 }
 
-// news says whether far sites lack what is to be known of something placed here: how it looks, where it is, or that it is good for longer
-// than half of what they believe is left. metres: one that no hand has placed may be wrong by so many.
+// news says whether far sites lack the looks or the position of an object placed here, or a stale time that is later by more
+// than the life that they believe is left. metres: the position of an object not placed by hand may be wrong by so many.
 func (k *keptEvent) news(now time.Time, metres float64) bool {
 	if k.told == nil || k.event.Stale.Before(k.told.Stale) || k.event.Stale.Sub(k.told.Stale) > k.told.Stale.Sub(now) {
 		return true

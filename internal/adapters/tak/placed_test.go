@@ -11,14 +11,14 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// marker is something that a hand has placed, as ATAK says it.
+// marker is an object placed by hand, in the form in which ATAK sends it.
 func (w *world) marker(uid, kind, callsign string, life time.Duration) string {
 	return fmt.Sprintf(`<event version="2.0" uid="%s" type="%s" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="54.3233124" lon="10.1394117" hae="21.4" ce="9999999.0" le="9999999.0"/><detail><status readiness="true"/><archive/><contact callsign="%s"/><remarks>seen twice</remarks><link uid="ANDROID-1" production_time="2026-05-01T10:00:00.000Z" type="a-f-G-U-C" parent_callsign="FALCON 1" relation="p-p"/><color argb="-1"/><precisionlocation altsrc="DTED0"/></detail></event>`,
 		uid, kind, stamp(w.Now), stamp(w.Now), stamp(w.Now.Add(life)), callsign)
 }
 
-// What was placed crosses as it was said, once. An outage of ten minutes, kills and a day make none of it stale before its author's time, and
-// cost no octet; a device that comes is given it; its author's word takes it away.
+// Placed objects cross unchanged, once. An outage of ten minutes, kills and a day make none of them stale before its author's time, and
+// cost no octet; a device that comes is given them; their author can withdraw them.
 func TestPlacedStays(t *testing.T) {
 	const markers = 50
 	w := newWorld(t, 2, "iridium-dialup", 7)
@@ -71,7 +71,7 @@ func TestPlacedStays(t *testing.T) {
 			t.Fatalf("a device that comes later is shown %v", e)
 		}
 	}
-	for i := range 3 { // its device says it again, as it was
+	for i := range 3 { // its device sends it again, unchanged
 		w.Run(time.Minute)
 		for uid := range said {
 			ship.say(w.marker(uid, "a-h-G-E-V-A-T", "T"+strings.TrimPrefix(uid, "placed-"), 24*time.Hour-time.Duration(i+1)*time.Minute))
@@ -97,7 +97,7 @@ func TestPlacedStays(t *testing.T) {
 	}
 }
 
-// Markers cost far devices and the link nothing while nothing happens to them.
+// Markers cost far devices and the link nothing while they do not change.
 func TestPlacedRest(t *testing.T) { rest(t, 200) }
 
 func rest(t *testing.T, markers int) {
@@ -119,7 +119,8 @@ func rest(t *testing.T, markers int) {
 	}
 }
 
-// A marker that changes is shown so at once. One that changes all the time is told now and then, and shown in the end as it is; others are not held up.
+// A changed marker is shown at once. A marker that changes all the time is sent now and then, and in the end shown as it is;
+// others are not held up.
 func TestPlacedTurns(t *testing.T) {
 	for _, turn := range turns {
 		w := newWorld(t, 2+min(1, turn.quiet), turn.link, 3)
@@ -156,7 +157,7 @@ func TestPlacedTurns(t *testing.T) {
 		ship.say(w.marker("m", "a-n-G", "M", 12*time.Hour))
 		ship.say(w.marker("m2", "a-n-G", "M2", 12*time.Hour))
 		ended := w.Now
-		w.Kill(w.Nodes[1], time.Second) // what waits to be told is told by the next run
+		w.Kill(w.Nodes[1], time.Second) // a change that waits is sent by the next run
 		w.Run(turn.most + 10*time.Second)
 		if hq := watchers[0]; hq.newest("m2") == nil {
 			t.Errorf("%s: a marker beside one that flips was held up", turn.link)

@@ -13,7 +13,7 @@ import (
 // position takes a report of a unit of this site.
 func (f *Adapter) position(now time.Time, c *client, e *cot.Event) {
 	e = f.trueTimes(now, c, e)
-	if u := f.near.Get(e.UID); u != nil && e.Time.Before(u.Event.Time) { // by a way that takes longer
+	if u := f.near.Get(e.UID); u != nil && e.Time.Before(u.Event.Time) { // by a slower route
 		f.trouble.Count("older")
 		return
 	}
@@ -31,7 +31,7 @@ func (f *Adapter) position(now time.Time, c *client, e *cot.Event) {
 	}
 }
 
-// trueTimes is the event by this gateway's clock where the device's is wrong by too much: as old as it takes to hear it.
+// trueTimes is the event with times by this gateway's clock, if the device's clock is too wrong: it is then as if made now.
 func (f *Adapter) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 	off := e.Time.Sub(now)
 	if off.Abs() <= f.cfg.Apart {
@@ -48,7 +48,7 @@ func (f *Adapter) trueTimes(now time.Time, c *client, e *cot.Event) *cot.Event {
 	return &r
 }
 
-// cares are how precisely each audience is told of a unit.
+// cares says how precisely a unit is reported to each audience.
 func (f *Adapter) cares(e *cot.Event) []track.Care {
 	list := make([]track.Care, len(f.audiences)/2)
 	for i := range list {
@@ -100,7 +100,7 @@ func (f *Adapter) where(uid string) (lat, lon float64, ok bool) {
 	return float64(u.Fix.Lat) / 1e6, float64(u.Fix.Lon) / 1e6, true
 }
 
-// checkStale takes out the units of which nothing was heard for too long.
+// checkStale takes out the units that have not reported for too long.
 func (f *Adapter) checkStale(now time.Time) {
 	for _, u := range f.near.Stale(now) {
 		f.gone(now, u, code.Stale)

@@ -10,8 +10,8 @@ import (
 	"aldis/internal/site"
 )
 
-// The tags that a TAK server gives each event stay on its LAN: a report that differs by them alone is no news, and words that
-// have them cross in their short form.
+// The tags that a TAK server gives each event stay on its LAN: a report that differs only by them is no news, and chats with
+// such tags cross in their short form.
 func TestFlowTags(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -44,7 +44,7 @@ func TestFlowTags(t *testing.T) {
 	}
 }
 
-// Words for a device behind the LAN's own server are given to that server, with the name that it goes by; those from there are
+// Chats for a device behind the LAN's own server are given to that server, under the device's callsign; chats from there are
 // not given back.
 func TestWordsThroughServer(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
@@ -84,7 +84,7 @@ func TestWordsThroughServer(t *testing.T) {
 	}
 }
 
-// Words for a team reach each of its devices once, here and at the far site, and no other.
+// Chats for a team reach each of its devices once, here and at the far site, and no other.
 func TestWordsForTeam(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	var all []*device

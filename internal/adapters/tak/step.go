@@ -10,11 +10,11 @@ import (
 	"aldis/internal/site"
 )
 
-// step is what all parts share: configuration, counters, and the Step under way.
+// step is the state that all parts share: configuration, counters, and the Step under way.
 type step struct {
 	cfg     Config
-	token   uint64    // of what was given to the link
-	trouble due.Tally // what happened, and what was refused
+	token   uint64    // of the last message to the link
+	trouble due.Tally // counters of events, and of refusals
 	out     site.Output
 }
 
@@ -22,7 +22,7 @@ func (s *step) note(level, text string, attrs ...any) {
 	s.out.Notes = append(s.out.Notes, site.Note{Level: level, Text: text, Attrs: attrs})
 }
 
-// refuse counts an event that was not taken, and tells of it: each reason once a minute for a host.
+// refuse counts an event that was not taken, and logs it: each reason once a minute for a host.
 func (s *step) refuse(now time.Time, reason string, c *client, uid string, err error) {
 	s.trouble.Count("refused " + reason)
 	if !s.trouble.May(now, "refused "+reason+" "+c.host) {
@@ -42,7 +42,7 @@ func (s *step) undelivered(m site.FarMessage, why site.Why) {
 	s.out.Undelivered = append(s.out.Undelivered, site.Undelivered{Token: m.Token, Why: why})
 }
 
-// farTrouble tells that a message of a far site could not be read: a gateway of another version perhaps.
+// farTrouble logs that a message of a far site could not be read: perhaps that gateway has another version.
 func (s *step) farTrouble(now time.Time, from uint16, err error) {
 	s.trouble.Count("far_unreadable")
 	if s.trouble.May(now, "far unreadable") {
@@ -62,7 +62,7 @@ func farKey(from uint16, number uint32) string {
 	return string(binary.BigEndian.AppendUint32([]byte{byte(from >> 8), byte(from)}, number))
 }
 
-// rememberFar writes what was told of a far unit: all of it, or where it is now.
+// rememberFar saves the report of a far unit: its whole event, or its position.
 func (s *step) rememberFar(from uint16, far *track.Far, u *track.FarUnit) {
 	key := farKey(from, u.Number)
 	if code.FixOf(u.Event) == u.Fix {

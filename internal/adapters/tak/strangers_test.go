@@ -20,10 +20,10 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Events that nobody here wrote, a file each. Without it some of the other tests stand in.
+// Events from elsewhere, a file each. Without the flag, events of the other tests are used.
 var eventsDir = flag.String("events", "", "`directory` with an event a file: how each comes out of two joined adapters is printed as a table")
 
-// flat is an event as this test reads it, with a parser of its own: what stands where.
+// flat is an event that this test reads with a parser of its own: values by their places.
 type flat map[string]string
 
 // flatten reads an event.
@@ -62,7 +62,7 @@ func flatten(text []byte) (flat, error) {
 	}
 }
 
-// ways in which an event may come out otherwise than it went in, as docs/tak.md lists them; unit: that of a unit alone.
+// ways in which an event may come out changed, as docs/tak.md lists them; unit: only for the event of a unit.
 var ways = []struct {
 	name string
 	unit bool
@@ -113,14 +113,14 @@ func whole(text string) string {
 	return fmt.Sprint(math.Mod(course+360, 360))
 }
 
-// near says whether two texts are numbers that differ by no more.
+// near says whether two texts are numbers with a difference of at most by.
 func near(a, b string, by float64) bool {
 	x, err1 := strconv.ParseFloat(strings.TrimSpace(a), 64)
 	y, err2 := strconv.ParseFloat(strings.TrimSpace(b), 64)
 	return err1 == nil && err2 == nil && math.Abs(x-y) <= by
 }
 
-// otherwise is in which ways two events differ; unlisted: in ways that no list has. live: it is that of a unit.
+// otherwise returns the ways in which two events differ; unlisted: ways that no list has. live: the event of a unit.
 func otherwise(was, is flat, live bool) (listed, unlisted []string) {
 	speed, _ := strconv.ParseFloat(was["/event[0]/detail[0]/track[0]@speed"], 64)
 	moves, paths := speed > 0, maps.Clone(was)
@@ -148,7 +148,7 @@ func otherwise(was, is flat, live bool) (listed, unlisted []string) {
 
 var timed = regexp.MustCompile(`(\s)(time|start|stale)\s*=\s*(["'])([^"']*)["']`)
 
-// fresh is an event as if it were said now; false: it has no times.
+// fresh is an event as if it were sent now; false: it has no times.
 func fresh(text string, now time.Time) (string, bool) {
 	head, rest, _ := strings.Cut(text, ">")
 	var said time.Time
@@ -164,7 +164,7 @@ func fresh(text string, now time.Time) (string, bool) {
 	head = timed.ReplaceAllStringFunc(head, func(s string) string {
 		m := timed.FindStringSubmatch(s)
 		at, valid := cot.ParseTime(m[4])
-		if ok = ok && valid; m[2] == "stale" && at.Sub(said) < 10*time.Second { // else it is stale before it can be compared
+		if ok = ok && valid; m[2] == "stale" && at.Sub(said) < 10*time.Second { // otherwise it is stale before it can be compared
 			at = said.Add(time.Minute)
 		}
 		return m[1] + m[2] + "=" + m[3] + stamp(now.Add(at.Sub(said))) + m[3]
@@ -172,7 +172,7 @@ func fresh(text string, now time.Time) (string, bool) {
 	return head + ">" + rest, ok
 }
 
-// through says an event at one site of a new pair and gives what a device of the other is shown of it; nil and why: nothing.
+// through sends an event at one site of a new pair and returns the event that a device of the other is shown; nil and why: none.
 func through(t *testing.T, text string) (was flat, is *cot.Event, why string) {
 	w := newWorld(t, 2, "wire", 7)
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -188,7 +188,7 @@ func through(t *testing.T, text string) (was flat, is *cot.Event, why string) {
 	if err != nil {
 		return nil, nil, "refused: " + err.Error()
 	}
-	for i, dest := range e.Dests() { // those that it is for are there
+	for i, dest := range e.Dests() { // its recipients are there
 		u := newUnit(50 + i)
 		if dest.Callsign != "" {
 			u.callsign = dest.Callsign
@@ -212,7 +212,7 @@ func through(t *testing.T, text string) (was flat, is *cot.Event, why string) {
 	was, _ = flatten([]byte(text))
 	ship.say(text)
 	w.Run(8 * time.Second)
-	for _, g := range hq.got[before:] { // the first: a unit goes on from there
+	for _, g := range hq.got[before:] { // the first: a unit moves on after it
 		if is == nil && g.event.UID == e.UID && g.event.Type == e.Type {
 			is = g.event
 		}
@@ -223,8 +223,8 @@ func through(t *testing.T, text string) (was flat, is *cot.Event, why string) {
 	return was, is, why
 }
 
-// Events of strangers come out of two joined adapters as they went in, but for what docs/tak.md lists. What is no whole event, or stays on its
-// LAN, is named.
+// Events of strangers come out of two joined adapters unchanged, except for the changes that docs/tak.md lists. Text that is
+// not a whole event, or an event that stays on its LAN, is named.
 func TestEventsOfStrangers(t *testing.T) {
 	texts := map[string]string{}
 	files, _ := filepath.Glob(filepath.Join(*eventsDir, "*"))

@@ -10,15 +10,15 @@ import (
 	"aldis/internal/site"
 )
 
-// devices are the devices of this LAN that are here, and what is for them.
+// devices are the devices of this LAN that are here, and the events for them.
 type devices struct {
 	*step
 	near    *track.Near
 	clients map[site.ConnID]*client
-	behind  map[string]bool // uids of units that the LAN's own server has told of
+	behind  map[string]bool // uids of units that the LAN's own server has reported
 	mesh    mesh
 	unicast unicast
-	ears    []string // chat rooms that clients of another adapter hear
+	ears    []string // chat rooms that clients of another adapter read
 	waiting []waiting
 	lately  []lately // the oldest first
 }
@@ -34,13 +34,13 @@ type client struct {
 	host     string
 	server   bool
 	proto    bool   // reads version 1
-	mesh     bool   // not a connection: somebody on the mesh
+	mesh     bool   // not a connection: a member of the mesh
 	met      bool   // not a connection: a client of another adapter of this gateway
-	uid      string // of its report of itself; "": it has made none
+	uid      string // from its report of itself; "": it has sent none
 	callsign string
 }
 
-// list is all that events can be given to, in the order of their connections.
+// list is all clients that can be given events, in the order of their connections.
 func (d *devices) list() (list []*client) {
 	for _, c := range d.clients {
 		list = append(list, c)
@@ -69,7 +69,7 @@ func (d *devices) named(to cot.Dest) (list []*client) {
 	return list
 }
 
-// streams are those of a device: of a site of two machines it may have one by each.
+// streams are the streams of a device: at a site with two machines it may have one to each.
 func (d *devices) streams(of *client) (conns []site.ConnID) {
 	for _, c := range d.list() {
 		if c == of || c.uid != "" && c.uid == of.uid {
@@ -95,7 +95,7 @@ func (d *devices) opened(now time.Time, ev Opened) *client {
 
 func (d *devices) closed(ev Closed) { delete(d.clients, ev.Conn) }
 
-// greet gives a device that has come what is on the map.
+// greet gives a new device the objects on the map.
 func (f *Adapter) greet(now time.Time, c *client) {
 	for _, u := range f.near.All() {
 		f.devices.send(c, u.Event)
@@ -155,7 +155,7 @@ func reasonOf(err error) string {
 	return "stream"
 }
 
-// heard takes what a device said.
+// heard takes a frame that a device sent.
 func (f *Adapter) heard(now time.Time, ev Heard) {
 	c := f.devices.clients[ev.Conn]
 	if c == nil {
@@ -166,7 +166,7 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		f.refuse(now, reasonOf(err), c, "", err)
 		return
 	}
-	if e == nil { // what it says of versions alone, or its name and password, for which nobody asks
+	if e == nil { // only the versions that it reads, or its name and password, which are not needed
 		return
 	}
 	f.trouble.Count("events_in")
@@ -185,7 +185,7 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 // pong answers a ping, as TAK servers do.
 func pong(now time.Time) *cot.Event { return answer(now, "takPong", "t-x-c-t-r", 20*time.Second) }
 
-// offer says that version 1 is read here. A server says so once, before all else.
+// offer announces that version 1 is read here. A server does so once, before everything else.
 func offer(now time.Time) *cot.Event {
 	e := answer(now, "protouid", "t-x-takp-v", time.Minute)
 	e.How = "m-g"
@@ -193,14 +193,14 @@ func offer(now time.Time) *cot.Event {
 	return e
 }
 
-// answer is an event of the server's own.
+// answer is an event of this server itself.
 func answer(now time.Time, uid, kind string, life time.Duration) *cot.Event {
 	now = now.UTC().Truncate(time.Millisecond)
 	return &cot.Event{Version: "2.0", UID: uid, Type: kind, How: "h-g-i-g-o", Time: now, Start: now, Stale: now.Add(life),
 		Point: cot.Point{Lat: "0", Lon: "0", HAE: "0", CE: cot.Unknown, LE: cot.Unknown}}
 }
 
-// negotiate answers the wish of a device for version 1. Behind the answer it is spoken.
+// negotiate answers a device that wants version 1. After the answer it gets version 1.
 func (d *devices) negotiate(now time.Time, c *client, e *cot.Event) {
 	want := false
 	if control := e.Find("TakControl"); control != nil {

@@ -6,7 +6,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Counts are what has happened since the start of the process: events taken and given, refused by reason, batches, records.
+// Counts are the counters since the start of the process: events taken and given, refused by reason, batches, records.
 func (f *Adapter) Counts() map[string]int {
 	all := maps.Clone(f.trouble.Of)
 	for _, a := range f.audiences {
@@ -15,7 +15,7 @@ func (f *Adapter) Counts() map[string]int {
 	return all
 }
 
-// Metrics are the counts and what is there now.
+// Metrics are the counts and the present sizes of the tables.
 func (f *Adapter) Metrics() []site.Metric {
 	far := 0
 	for _, t := range f.far {

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/gateway/api"
 )
 
-// marks are what is changed of a unit or of a marker, and the text that says so.
+// marks are the changes of a unit or of a marker, as texts before and after.
 var marks = []struct{ what, from, to string }{
 	{"type", "a-f-G-U-C", "a-h-G-U-C"},
 	{"lane", "a-h-G-U-C", "a-n-G-U-C"},
@@ -19,14 +19,14 @@ var marks = []struct{ what, from, to string }{
 	{"role", "Team Member", "Medic"},
 }
 
-// turns are the links on which a change is timed, and what it may take.
+// turns are the links on which a change is timed, and the time that it may take.
 var turns = []struct {
 	link  string
 	most  time.Duration
 	quiet int // a site that is silent; 0: none
 }{{"wire", time.Second, 0}, {"iridium-dialup", 4 * time.Second, 0}, {"hf-300", 20 * time.Second, 2}}
 
-// until is how long after begun a device is shown what a test wants of a uid; more than most: it was not.
+// until is how long after begun a device is shown the event of a uid that a test wants; more than most: it was not.
 func (w *world) until(d *device, uid string, begun time.Time, most time.Duration, is func(*cot.Event) bool) time.Duration {
 	for ; ; w.Run(50 * time.Millisecond) {
 		if e := d.newest(uid); e != nil && is(e) || w.Now.Sub(begun) > most {
@@ -35,7 +35,7 @@ func (w *world) until(d *device, uid string, begun time.Time, most time.Duration
 	}
 }
 
-// A unit that changes its type, affiliation, callsign, team or role is shown so at once, among others that move.
+// A unit that changes its type, affiliation, callsign, team or role is shown changed at once, among others that move.
 func TestTurnedAtOnce(t *testing.T) {
 	for _, turn := range turns {
 		for seed := range uint64(3) {

@@ -11,12 +11,12 @@ import (
 	"aldis/internal/site"
 )
 
-// Devices of the mesh say what is for one of them alone to its endpoint, IP:PORT:tcp, over a TCP connection of its own. This
-// gateway has such an endpoint, which stands for all units that are not on the mesh.
+// Devices of the mesh send an event for one device to its endpoint, IP:PORT:tcp, over a TCP connection of its own. This
+// gateway has an endpoint that stands for all units that are not on the mesh.
 
-// What the LAN room tells of that, and is told.
+// Events of these connections from the LAN room, and orders for them.
 type (
-	// Direct: somebody said this to our endpoint. Nothing of it is trusted.
+	// Direct: a device sent this to our endpoint. Nothing in it is trusted.
 	Direct struct {
 		Remote string // address and port
 		Frame  []byte
@@ -27,7 +27,7 @@ type (
 		To  string // IP and port
 		XML []byte
 	}
-	// Handed says what came of a Hand.
+	// Handed is the outcome of a Hand.
 	Handed struct {
 		ID  uint64
 		Err string // "": the device has taken it
@@ -40,40 +40,40 @@ func (Direct) AdapterEvent() {}
 // AdapterEvent marks it as an event of this adapter.
 func (Handed) AdapterEvent() {}
 
-// Concerns names no connection: it has one of its own.
+// Concerns names no connection: a Hand has a connection of its own.
 func (Hand) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Octets of the event.
+// Octets is the size of the event.
 func (h Hand) Octets() int { return len(h.XML) }
 
-// unicast is the units that may be reached on the mesh, and what is on its way there.
+// unicast holds the units that may be reached on the mesh, and the events on their way to them.
 type unicast struct {
 	units map[string]reach  // by uid
-	hands map[uint64]string // uids of devices that something is on its way to, by attempt
+	hands map[uint64]string // uids of the devices to which an event is on its way, by attempt
 	last  uint64
 }
 
-// reach is where a device of the mesh takes what is for it alone.
+// reach is where a device of the mesh takes events for it alone.
 type reach struct {
 	callsign string
 	host     string
-	to       string // IP and port; "": it has said none, and hears what is for it in the group
+	to       string // IP and port; "": it has named none, and gets its events in the group
 	heard    time.Time
 }
 
 const (
 	mostReach = 1024
 	mostHands = 256
-	// handAgain is between two attempts to give a device something.
+	// handAgain is the time between two attempts to give a device an event.
 	handAgain = 30 * time.Second
 	// streamed is the endpoint of a unit that is reached through the server.
 	streamed = "*:-1:stcp"
-	// leastPort is the lowest port of an endpoint that is believed.
+	// leastPort is the lowest port that is accepted in an endpoint.
 	leastPort = 1024
 )
 
-// noteReach notes where a device of the mesh takes what is for it alone. An endpoint counts when it is on the host that it was
-// heard from: nobody has the gateway call somebody else.
+// noteReach notes where a device of the mesh takes events for it alone. An endpoint counts only if it is on the host from which it was
+// heard: nobody can make the gateway call another host.
 func (d *devices) noteReach(now time.Time, host string, e *cot.Event) {
 	contact := e.Find("contact")
 	if !e.Is("a") || contact == nil {
@@ -81,7 +81,7 @@ func (d *devices) noteReach(now time.Time, host string, e *cot.Event) {
 	}
 	old, known := d.unicast.units[e.UID]
 	if known && old.host != host && now.Sub(old.heard) < memberLife {
-		return // two hosts with one unit: the first one has it
+		return // two hosts claim one unit: it belongs to the first
 	}
 	if !known && len(d.unicast.units) >= mostReach {
 		d.forgetReach(now)
@@ -102,7 +102,7 @@ func (d *devices) noteReach(now time.Time, host string, e *cot.Event) {
 	}
 }
 
-// endpointOn is where an endpoint is, as IP:PORT; "": not on this host, or not over TCP.
+// endpointOn is the address of an endpoint, as IP:PORT; "": it is not on this host, or not over TCP.
 func endpointOn(host, text string) string {
 	address, ok := strings.CutSuffix(text, ":tcp")
 	if !ok {
@@ -123,7 +123,7 @@ func (d *devices) forgetReach(now time.Time) {
 	}
 }
 
-// reachable is the device of the mesh with this uid or callsign that was heard of late; "": there is none.
+// reachable is the device of the mesh with this uid or callsign that was heard lately; "": there is none.
 func (d *devices) reachable(now time.Time, to cot.Dest) (uid string) {
 	u := &d.unicast
 	at := func(id string) bool {
@@ -144,8 +144,8 @@ func (d *devices) reachable(now time.Time, to cot.Dest) (uid string) {
 	return uid
 }
 
-// giveTo has a device of the mesh be given an event: at its endpoint, or in the group where it has none. It answers the number
-// of the attempt; 0: too many are under way, or it is given.
+// giveTo gives an event to a device of the mesh: at its endpoint, or in the group if it has none. It returns the number
+// of the attempt; 0: too many are under way, or the event is already given.
 func (d *devices) giveTo(uid string, e *cot.Event) (id uint64, given bool) {
 	r := d.unicast.units[uid]
 	if r.to == "" {
@@ -163,7 +163,7 @@ func (d *devices) giveTo(uid string, e *cot.Event) (id uint64, given bool) {
 	return d.unicast.last, false
 }
 
-// handed goes on when a device has taken what was for it, or could not be reached.
+// handed takes in that a device has taken its event, or could not be reached.
 func (d *devices) handed(now time.Time, ev Handed) {
 	uid, ok := d.unicast.hands[ev.ID]
 	if !ok {
@@ -197,7 +197,7 @@ func (d *devices) handed(now time.Time, ev Handed) {
 	}
 }
 
-// tryAgain tries what failed a while ago.
+// tryAgain repeats attempts that failed a while ago.
 func (d *devices) tryAgain(now time.Time) {
 	if slices.ContainsFunc(d.waiting, func(w waiting) bool {
 		return slices.ContainsFunc(w.hands, func(h handing) bool { return h.id == 0 && !now.Before(h.next) })
@@ -206,14 +206,14 @@ func (d *devices) tryAgain(now time.Time) {
 	}
 }
 
-// handing is the way of an event to one device of the mesh.
+// handing is the delivery of an event to one device of the mesh.
 type handing struct {
 	dest cot.Dest
 	id   uint64    // of the attempt; 0: none is under way
-	next time.Time // not before
+	next time.Time // earliest time of the next attempt
 }
 
-// handTo gives an event that waits to a device of the mesh that it names; false: it is not given yet.
+// handTo gives a waiting event to a device of the mesh that it names; false: it is not given yet.
 func (d *devices) handTo(now time.Time, w *waiting, to cot.Dest) bool {
 	uid := d.reachable(now, to)
 	if uid == "" {
@@ -250,7 +250,7 @@ func (d *devices) toOne(now time.Time, e *cot.Event, to cot.Dest) bool {
 	return true
 }
 
-// direct takes what a device of the mesh said to our endpoint.
+// direct takes a frame that a device of the mesh sent to our endpoint.
 func (f *Adapter) direct(now time.Time, ev Direct) {
 	c := &client{host: hostOf(ev.Remote), mesh: true}
 	e, _, err := cot.ParseDirect(ev.Frame)
@@ -270,7 +270,7 @@ func (f *Adapter) direct(now time.Time, ev Direct) {
 		f.refuse(now, "claimed", c, e.UID, nil)
 		return
 	}
-	if f.seenBefore(e) { // a group's words come once for each member
+	if f.seenBefore(e) { // a chat for a group comes once for each member
 		f.trouble.Count("twice")
 		return
 	}
@@ -288,8 +288,8 @@ func (f *Adapter) direct(now time.Time, ev Direct) {
 	f.address(now, c, e.Without("marti"), dests)
 }
 
-// chatters are the recipients of words or of their receipts that the mesh has not reached: its own devices are told by the
-// sender. Of a group those count that are known; one alone may come back.
+// chatters are the recipients of a chat or its receipt that the sender has not reached on the mesh: it gives the event to the
+// mesh devices itself. In a group only known units count; a single recipient may be unknown, because it may come back.
 func (d *devices) chatters(now time.Time, e *cot.Event, knows func(uid string) bool) (dests []cot.Dest) {
 	chat := e.Find("__chat")
 	if chat == nil {
@@ -311,7 +311,7 @@ func (d *devices) chatters(now time.Time, e *cot.Event, knows func(uid string) b
 	return dests
 }
 
-// mostChatters bounds the members of a group that words are given to.
+// mostChatters bounds the members of a group to which a chat is given.
 const mostChatters = 64
 
 // knows says whether a unit has a stream here, or is on a far site's map.
@@ -335,7 +335,7 @@ func hostOf(remote string) string {
 	return remote
 }
 
-// reached is an event with this endpoint for its unit's; one that says none stays as it is.
+// reached is an event with the endpoint of its unit replaced by this one; an event without an endpoint stays as it is.
 func reached(e *cot.Event, endpoint string) *cot.Event {
 	contact := e.Find("contact")
 	if endpoint == "" || contact == nil || contact.Get("endpoint") == "" || contact.Get("endpoint") == endpoint {

@@ -31,13 +31,13 @@ func newMeshed(t *testing.T) *meshed {
 	return x
 }
 
-// report has the device on the mesh say where it is, and its endpoint.
+// report makes the device on the mesh report its position, and its endpoint.
 func (x *meshed) report(endpoint string) {
 	text := strings.Replace(x.m.report(x.Now), "*:-1:stcp", endpoint, 1)
 	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Overheard{Remote: "10.0.1.9:50000", Data: []byte(text)})
 }
 
-// direct has it say something to the gateway's endpoint.
+// direct makes it send an event to the gateway's endpoint.
 func (x *meshed) direct(text string) {
 	x.DeliverLAN(x.Nodes[1], site.TAK, tak.Direct{Remote: "10.0.1.9:50001", Frame: []byte(text)})
 }
@@ -63,7 +63,7 @@ func endpointOf(e *cot.Event) string {
 	return e.Find("contact").Get("endpoint")
 }
 
-// Units that are not on the mesh have the gateway's endpoint there; to devices with streams, far ones are behind the server.
+// Units that are not on the mesh have the gateway's endpoint there; for devices with streams, far ones are behind the server.
 func TestEndpoints(t *testing.T) {
 	x := newMeshed(t)
 	beside := x.connect(x.Nodes[1])
@@ -90,8 +90,8 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// Words that a device of the mesh says to the endpoint of a far unit reach it alone, once, and the receipts come back to the
-// endpoint of the device that said them.
+// A chat that a device of the mesh sends to the endpoint of a far unit reaches only that unit, once, and the receipts come back to the
+// endpoint of the device that sent it.
 func TestDirectWords(t *testing.T) {
 	const message = "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10"
 	x := newMeshed(t)
@@ -127,8 +127,8 @@ func TestDirectWords(t *testing.T) {
 	}
 }
 
-// Words for a device of the mesh come to its endpoint. One that does not answer is tried again; the words are done when it has
-// taken them, and not given twice.
+// Chats for a device of the mesh come to its endpoint. A device that does not answer is tried again; a chat is done when the device has
+// taken it, and not given twice.
 func TestWordsToTheMesh(t *testing.T) {
 	x := newMeshed(t)
 	uid := fmt.Sprintf("GeoChat.%s.%s.m-3", x.a.uid, x.m.uid)
@@ -169,7 +169,7 @@ func TestWordsToTheMesh(t *testing.T) {
 	}
 }
 
-// Nobody has the gateway call another host or a service; a device that has told no endpoint hears in the group.
+// Nobody can make the gateway call another host or a service; a device that has named no endpoint gets its events in the group.
 func TestEndpointsElsewhere(t *testing.T) {
 	for _, endpoint := range []string{"10.0.1.77:4242:tcp", "10.0.1.9:22:tcp", "10.0.1.9:99999:tcp", "10.0.1.9::tcp", "*:-1:stcp", "[10.0.1.9]x:4242:tcp"} {
 		x := newMeshed(t)
@@ -192,7 +192,7 @@ func TestEndpointsElsewhere(t *testing.T) {
 	}
 }
 
-// What is said to the gateway's endpoint and names nobody is refused by name, as is what cannot be read.
+// An event to the gateway's endpoint that names nobody is refused by name, like unreadable ones.
 func TestDirectToNobody(t *testing.T) {
 	x := newMeshed(t)
 	x.direct(x.event("spot", "b-m-p-s-m", `<contact callsign="spot"/>`, time.Hour))
@@ -205,7 +205,7 @@ func TestDirectToNobody(t *testing.T) {
 	if x.hq.newest("spot") != nil {
 		t.Error("what was for one was given to all")
 	}
-	// As many devices as there may be; then no more are known, and nothing ends.
+	// As many devices as are allowed; then no more are known, and nothing breaks.
 	for i := range 1100 {
 		u := newUnit(1000 + i)
 		text := strings.Replace(u.report(x.Now), "*:-1:stcp", fmt.Sprintf("10.1.%d.%d:4242:tcp", i/250, i%250), 1)
@@ -213,7 +213,7 @@ func TestDirectToNobody(t *testing.T) {
 	}
 }
 
-// Of two devices that words are for, the one that has them is not given them again when somebody else comes.
+// If a chat is for two devices, the one that has it does not get it again when another device comes.
 func TestWordsForTwo(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])

@@ -10,21 +10,21 @@ import (
 	"aldis/internal/site"
 )
 
-// wants are what sites want to be told, and what is left of what the rules let them be told.
+// wants holds the events that sites want to receive, and the octets that the rules leave to them.
 type wants struct {
-	of      map[uint16][]rule.Want // far sites that have stated some
-	stated  bool                   // an earlier run has stated what this site wants
+	of      map[uint16][]rule.Want // by far site that has stated wants
+	stated  bool                   // an earlier run has stated the wants of this site
 	budgets map[budgetOf]*track.Budget
 }
 
-// wantItem is the item with which a site states it.
+// wantItem is the item with which a site states its wants.
 func wantItem(wants []rule.Want) site.Item {
 	return site.Item{Kind: site.Document, Scope: scope, ID: "want", Doc: rule.AppendWants(nil, wants)}
 }
 
-const keyWant = "w" // what was stated
+const keyWant = "w" // the wants of this site, as last stated
 
-// state tells the far sites what this one wants, in the first step.
+// state sends the wants of this site to the far sites, in the first step.
 func (w *wants) state(s *step) {
 	it := wantItem(s.cfg.Wants)
 	switch {
@@ -37,7 +37,7 @@ func (w *wants) state(s *step) {
 	}
 }
 
-// farItem takes what a far site wants.
+// farItem takes the wants of a far site.
 func (f *Adapter) farItem(now time.Time, from uint16, it site.Item) {
 	if f.far[from] == nil || it.Kind != site.Document || it.ID != "want" {
 		return
@@ -55,7 +55,7 @@ func (f *Adapter) farItem(now time.Time, from uint16, it site.Item) {
 	}
 }
 
-// take takes what a far site wants; an item that is gone or wrong leaves nothing.
+// take replaces the wants of a far site; an item that is gone or malformed leaves none.
 func (w *wants) take(from uint16, it site.Item) error {
 	delete(w.of, from)
 	if it.Gone {
@@ -75,7 +75,7 @@ func (w *wants) wanted(e *cot.Event, sites ...uint16) bool {
 	return slices.ContainsFunc(sites, func(id uint16) bool { return rule.Wanted(w.of[id], e) })
 }
 
-// budget is what is left of a rule's octets a minute for a site; nil: it has no such bound.
+// budget is the budget of a rule for a site, in octets a minute; nil: the rule has no rate.
 func (w *wants) budget(r *rule.Rule, to uint16) *track.Budget {
 	if r == nil || r.Rate == 0 {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"aldis/internal/adapters/tak/rule"
 )
 
-// A site that says what it wants gets no more, but alerts and what is for its devices; it says so once, and it holds after a
-// restart of either gateway until the site states otherwise.
+// A site that states its wants gets no other events, except alerts and events for its devices; it states them once, and they hold after a
+// restart of either gateway until the site states others.
 func TestSiteThatWantsLess(t *testing.T) {
 	wants := []rule.Want{{Type: "a-f", Box: &rule.Box{South: 54, West: 9, North: 55, East: 11}}}
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) {
@@ -77,7 +77,7 @@ func TestSiteThatWantsLess(t *testing.T) {
 	gets("when all is wanted again", map[string]bool{neutral.uid: true})
 }
 
-// A rule's octets a minute bound what it lets through, events and units, to each site.
+// A rule's octets a minute bound the events and units that it lets through to each site.
 func TestOctetsAMinute(t *testing.T) {
 	w := newWorld(t, 2, "wire", 7, func(c *tak.Config) {
 		c.Rules = []rule.Rule{{Type: "b-m", Rate: 200}, {Type: "a", Rate: 300}}

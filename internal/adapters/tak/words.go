@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// words are the chats of this site that far devices may acknowledge, and those of far sites that devices here may.
+// words holds the chats of this site that far devices may acknowledge, and the chats of far sites that devices here may acknowledge.
 type words struct {
 	*step
 	devices *devices
@@ -21,8 +21,8 @@ type words struct {
 	last    uint32
 	ours    []ourWords // by number
 	theirs  []theirWords
-	tokens  map[uint64]uint32 // of ours under way
-	unread  []site.FarMessage // name a unit that is not known yet
+	tokens  map[uint64]uint32 // numbers of our chats under way
+	unread  []site.FarMessage // chats that name a unit that is not known yet
 }
 
 // ourWords is a chat of this site.
@@ -45,7 +45,7 @@ const (
 	topicReceipt = "receipt"
 )
 
-// sureNames are the units that all of some sites know for sure.
+// sureNames are the units that all sites of a message surely know.
 type sureNames struct {
 	near  *track.Near
 	sure  func(number uint32, id uint16) bool
@@ -67,12 +67,12 @@ func (s sureNames) Number(text string, callsign bool) (uint32, bool) {
 
 func (s sureNames) Text(n uint32, callsign bool) (string, bool) { return s.near.Text(n, callsign) }
 
-// sure says whether a site knows a unit of this one for sure.
+// sure says whether a site surely knows a unit of this one.
 func (f *Adapter) sure(number uint32, id uint16) bool {
 	return slices.ContainsFunc(f.audiences, func(a *audience) bool { return slices.Contains(a.sites, id) && a.Knows(number) })
 }
 
-// chat hands words to custody in their short form, for those of the sites that may have them.
+// chat hands a chat to custody in its short form, for these sites.
 func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []uint16, mark site.Mark, sure func(uint32, uint16) bool) {
 	w.last++
 	if len(to) == 0 {
@@ -108,7 +108,7 @@ func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []uint16, mark
 	w.tellSender(now, &w.ours[len(w.ours)-1], "b-t-f-p", "", "")
 }
 
-// ourOf is a chat of ours by its number; nil: it is known no more.
+// ourOf is a chat of this site by its number; nil: it was forgotten.
 func (w *words) ourOf(number uint32) *ourWords {
 	i := slices.IndexFunc(w.ours, func(o ourWords) bool { return o.number == number })
 	if i < 0 {
@@ -117,7 +117,7 @@ func (w *words) ourOf(number uint32) *ourWords {
 	return &w.ours[i]
 }
 
-// fate tells the sender of words that a site will never get them.
+// fate tells the sender of a chat that a site will never get it.
 func (w *words) fate(now time.Time, ev site.Fate) {
 	number, ok := w.tokens[ev.Token]
 	if !ok {
@@ -129,7 +129,7 @@ func (w *words) fate(now time.Time, ev site.Fate) {
 	}
 }
 
-// tellSender gives the device that sent words a receipt of theirs. uid names the unit that says so; "": this server says so.
+// tellSender gives the device that sent a chat its receipt. uid names the unit that acknowledges the chat; "": this server.
 func (w *words) tellSender(now time.Time, o *ourWords, kind, uid, callsign string) {
 	if uid == "" {
 		uid, callsign = "aldis", "aldis"
@@ -143,7 +143,7 @@ func (w *words) tellSender(now time.Time, o *ourWords, kind, uid, callsign strin
 		}
 	}
 	given = given || w.devices.toOne(now, e, cot.Dest{UID: o.chat.Sender})
-	to := cot.Dest{Callsign: o.chat.Callsign} // as devices address each other: not every server looks for a uid
+	to := cot.Dest{Callsign: o.chat.Callsign} // devices address each other by callsign: not every server looks for a uid
 	if to.Callsign == "" {
 		to = cot.Dest{UID: o.chat.Sender}
 	}
@@ -154,7 +154,7 @@ func (w *words) tellSender(now time.Time, o *ourWords, kind, uid, callsign strin
 	}
 }
 
-// receipt is an event that acknowledges words.
+// receipt is an event that acknowledges a chat.
 func receipt(now time.Time, c *code.Chat, kind, uid, callsign string) *cot.Event {
 	e := answer(now, c.Message, kind, usualLife)
 	e.Detail = []cot.Node{
@@ -166,10 +166,10 @@ func receipt(now time.Time, c *code.Chat, kind, uid, callsign string) *cot.Event
 	return e
 }
 
-// usualLife is how long events of the gateway's own are good.
+// usualLife is the life of the events that this server makes itself.
 const usualLife = 24 * time.Hour
 
-// farChat takes words of a far site.
+// farChat takes a chat of a far site.
 func (w *words) farChat(now time.Time, m site.FarMessage, data []byte, far *track.Far) {
 	if len(data) < 3 {
 		w.farTrouble(now, m.Site, code.ErrMalformed)
@@ -196,14 +196,14 @@ func (w *words) farChat(now time.Time, m site.FarMessage, data []byte, far *trac
 	w.devices.handOrWait(now, waiting{FarMessage: m, event: e.Without("marti"), dests: c.To})
 }
 
-// again are the messages that named units that were not known, to be read again.
+// again returns the messages that named unknown units, so that they are read again.
 func (w *words) again() []site.FarMessage {
 	list := w.unread
 	w.unread = nil
 	return list
 }
 
-// giveUp ends what has waited long enough for the units that it names.
+// giveUp drops chats that have waited long enough for the units that they name.
 func (w *words) giveUp(now time.Time) {
 	w.unread = slices.DeleteFunc(w.unread, func(m site.FarMessage) bool {
 		if over(now, m) {
@@ -213,15 +213,15 @@ func (w *words) giveUp(now time.Time) {
 	})
 }
 
-// lost drops what was not read of a site.
+// lost drops the unread chats of a site.
 func (w *words) lost(id uint16) {
 	w.unread = slices.DeleteFunc(w.unread, func(m site.FarMessage) bool { return m.Site == id })
 }
 
-// receipted sends a receipt of a device here to the site of the words that it is for; false: those are not known.
+// receipted sends a receipt of a device here to the site of the chat that it acknowledges; false: the chat is not known.
 //
 //	varint  number << 1 | read
-//	varint  number of the unit that has them; 0: its uid and callsign follow, each ended by an octet 0
+//	varint  number of the unit that has the chat; 0: its uid and callsign follow, each ended by an octet 0
 func (w *words) receipted(now time.Time, e *cot.Event, sure func(uint32, uint16) bool) bool {
 	r := e.Find("__chatreceipt")
 	if r == nil || e.Type != "b-t-f-d" && e.Type != "b-t-f-r" {
@@ -256,7 +256,7 @@ func (w *words) receipted(now time.Time, e *cot.Event, sure func(uint32, uint16)
 	return true
 }
 
-// farReceipt takes a receipt of a far device for words of ours.
+// farReceipt takes a receipt of a far device for a chat of this site.
 func (w *words) farReceipt(now time.Time, m site.FarMessage, data []byte, far *track.Far) {
 	w.out.Done = append(w.out.Done, m.Token)
 	n, size := binary.Uvarint(data)
@@ -286,7 +286,7 @@ func (w *words) farReceipt(now time.Time, m site.FarMessage, data []byte, far *t
 		kind = "b-t-f-r"
 	}
 	e := receipt(now, &o.chat, kind, uid, callsign)
-	if _, err := cot.ParseXML(e.AppendXML(nil)); err != nil { // a uid that no event can have
+	if _, err := cot.ParseXML(e.AppendXML(nil)); err != nil { // the receipt has a uid that no event can have
 		w.farTrouble(now, m.Site, err)
 		return
 	}

@@ -30,7 +30,7 @@ type world struct {
 	hands    map[uint16][]tak.Hand
 }
 
-// device is an end of a stream: it says what the test has it say, and keeps what it was given.
+// device is an end of a stream: it sends the texts of the test, and keeps the events that it was given.
 type device struct {
 	w    *world
 	node *sim.Node
@@ -38,7 +38,7 @@ type device struct {
 	got  []got
 	// offers of version 1 that it was given
 	offers int
-	saw    func(*cot.Event) // is given what it was given, in its place; nil: nobody
+	saw    func(*cot.Event) // is given the device's events instead of got; nil: none
 }
 
 type got struct {
@@ -120,7 +120,7 @@ func (w *world) order(n *sim.Node, o site.Order) {
 	}
 }
 
-// connect has a device come to a node's LAN.
+// connect connects a device to a node's LAN.
 func (w *world) connect(n *sim.Node) *device {
 	w.next++
 	d := &device{w: w, node: n, conn: w.next}
@@ -129,7 +129,7 @@ func (w *world) connect(n *sim.Node) *device {
 	return d
 }
 
-// again has a device come back after its gateway has died.
+// again reconnects a device after its gateway has died.
 func (d *device) again() {
 	d.w.next++
 	d.conn = d.w.next
@@ -157,7 +157,7 @@ func (d *device) of(uid string) (list []got) {
 	return list
 }
 
-// newest is the last of them.
+// newest is the last event of this uid.
 func (d *device) newest(uid string) *cot.Event {
 	if list := d.of(uid); len(list) > 0 {
 		return list[len(list)-1].event
@@ -186,7 +186,7 @@ func (u *unit) report(now time.Time) string {
 		u.uid, stamp(now), stamp(now), stamp(now.Add(2*u.every+15*time.Second)), u.lat, u.lon, u.callsign, u.callsign, u.course, u.speed)
 }
 
-// move takes the unit on.
+// move moves the unit on.
 func (u *unit) move(d time.Duration) {
 	const perDegree = 111194.9
 	way := u.speed * d.Seconds()
@@ -253,7 +253,7 @@ func TestPositionsCross(t *testing.T) {
 	}
 }
 
-// Events that are no positions cross once with all that they hold; words for one device go to that alone.
+// Events that are not positions cross once with all their elements; chats for one device go only to it.
 func TestEventsCross(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	a, b := w.connect(w.Nodes[0]), w.connect(w.Nodes[0])
@@ -293,8 +293,8 @@ func TestEventsCross(t *testing.T) {
 	}
 }
 
-// A device that has a stream by each machine of a site is one device: what it says is taken once and does not come back to it, what is for it
-// goes on both streams, and somebody else is refused.
+// A device that has a stream to each machine of a site is one device: its events are taken once and do not come back to it, events for it
+// go on both streams, and another device with its uid is refused.
 func TestDeviceByBothMachines(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) { c.Beside = []string{"10.0.0.9", "10.0.0.2"} })
 	direct, passed, other := w.connect(w.Nodes[0]), w.connect(w.Nodes[0]), w.connect(w.Nodes[0])
@@ -307,7 +307,7 @@ func TestDeviceByBothMachines(t *testing.T) {
 		}
 		w.Run(20 * time.Second)
 	}
-	passed.got = nil // its first report came back before it had said who it is
+	passed.got = nil // its first report came back before it had identified itself
 	for _, d := range []*device{direct, passed} {
 		d.say(w.event("m-1", "b-m-p-s-m", "", time.Hour))
 	}
@@ -323,7 +323,7 @@ func TestDeviceByBothMachines(t *testing.T) {
 	check.Equal(t, "somebody else", w.adapters[1].Counts()["refused claimed"], 1)
 }
 
-// What is bad is refused by name, counted and told; the true picture stays.
+// Bad events are refused by name, counted and logged; the true picture stays.
 func TestBadDevices(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -349,7 +349,7 @@ func TestBadDevices(t *testing.T) {
 			t.Errorf("%s was counted %d times in %v", what, counts[what], counts)
 		}
 	}
-	// A clock that is a day ahead, or behind: the unit stays where it is told to be, and goes stale all the same.
+	// A clock that is a day ahead, or behind: the unit stays where it is reported, and goes stale all the same.
 	for _, off := range []time.Duration{24 * time.Hour, -24 * time.Hour} {
 		u.lat += 0.01
 		ship.say(u.report(w.Now.Add(off)))
@@ -367,14 +367,14 @@ func TestBadDevices(t *testing.T) {
 	}
 }
 
-// chat is words as ATAK sends them.
+// chat is a chat in the form in which ATAK sends it.
 func (w *world) chat(from *unit, room, id, message, text, more string) string {
 	f := stamp(w.Now)
 	return fmt.Sprintf(`<event version="2.0" uid="GeoChat.%s.%s.%s" type="b-t-f" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="54.323312" lon="10.139411" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chat parent="RootContactGroup" groupOwner="false" messageId="%s" chatroom="%s" id="%s" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="%s"/></__chat><link uid="%s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%s" to="%s" time="%s">%s</remarks>%s</detail></event>`,
 		from.uid, id, message, f, f, stamp(w.Now.Add(24*time.Hour)), message, room, id, from.callsign, from.uid, id, id, from.uid, from.uid, id, f, text, more)
 }
 
-// Where chat may be open, it is one message for all sites, which each of them can read.
+// If chat may be open, it is one message for all sites, which each of them can read.
 func TestWordsForAGroup(t *testing.T) {
 	for _, open := range []bool{false, true} {
 		w := newWorld(t, 3, "iridium-dialup", 7, func(c *tak.Config) { c.Open = open })
@@ -403,14 +403,14 @@ func TestWordsForAGroup(t *testing.T) {
 	}
 }
 
-// received is a receipt as ATAK sends it.
+// received is a receipt in the form in which ATAK sends it.
 func (w *world) received(by *unit, kind, message, room string) string {
 	f := stamp(w.Now)
 	return fmt.Sprintf(`<event version="2.0" uid="%s" type="%s" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="0" lon="0" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chatreceipt parent="RootContactGroup" groupOwner="false" messageId="%s" chatroom="%s" id="%s" senderCallsign="%s"><chatgrp uid0="%s" uid1="x" id="%s"/></__chatreceipt><link uid="%s" type="a-f-G-U-C" relation="p-p"/></detail></event>`,
 		message, kind, f, f, stamp(w.Now.Add(24*time.Hour)), message, room, room, by.callsign, by.uid, room, by.uid)
 }
 
-// Words arrive once, also when the gateways are killed, and the sender has the receipts of those who have them.
+// Chats arrive once, also when the gateways are killed, and the sender gets the receipts of those who have them.
 func TestWords(t *testing.T) {
 	const message = "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10"
 	w := newWorld(t, 2, "iridium-dialup", 7)
@@ -452,7 +452,7 @@ func TestWords(t *testing.T) {
 	if counts := w.adapters[1].Counts(); counts["receipts"] != 2 || counts["carried"] != 0 {
 		t.Errorf("receipts went otherwise: %v", counts)
 	}
-	// Words for a device that is away wait for it.
+	// Chats for a device that is away wait for it.
 	b.say(w.chat(ub, ua.callsign, ua.uid, "m-2", "for you", fmt.Sprintf(`<marti><dest callsign="%s"/></marti>`, ua.callsign)))
 	a.leave()
 	beside := w.connect(w.Nodes[0])
@@ -469,7 +469,7 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The sender of words may be a device of the LAN's own server: its receipts go there, addressed by callsign, because taky knows no
+// The sender of a chat may be a device of the LAN's own server: its receipts go there, addressed by callsign, because taky knows no
 // other address.
 func TestReceiptsThroughAServer(t *testing.T) {
 	const message = "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10"
@@ -497,8 +497,8 @@ func TestReceiptsThroughAServer(t *testing.T) {
 	}
 }
 
-// A unit that stands is still shown after kill -9 of the gateway that shows it, though its own gateway has started before and
-// says nothing anew of it; its words arrive.
+// A unit that stands is still shown after kill -9 of the gateway that shows it, although its own gateway has restarted before and
+// does not report it again; its chats arrive.
 func TestUnitThatStandsOverARestart(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	a, b := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -531,7 +531,7 @@ func TestUnitThatStandsOverARestart(t *testing.T) {
 	}
 }
 
-// An alert goes before all else; its cancel takes its place while it waits.
+// An alert goes before everything else; its cancel replaces it while it waits.
 func TestAlerts(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.connect(w.Nodes[0]), w.connect(w.Nodes[1])
@@ -561,7 +561,7 @@ func TestAlerts(t *testing.T) {
 	t.Logf("the alert that was cancelled before the link was back came %d times", len(hq.of("v-9-1-1"))-1)
 }
 
-// The mesh, the devices with streams and the far site see each other, each event once; the mesh is spoken to in the least
+// The mesh, the devices with streams and the far site see each other, each event once; the mesh is sent the lowest
 // version that its members read.
 func TestMesh(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *tak.Config) { c.Mesh = true })
@@ -590,7 +590,7 @@ func TestMesh(t *testing.T) {
 	if list := ship.of(u.uid); len(list) != 1 {
 		t.Errorf("a device with a stream was given the mesh's event %d times", len(list))
 	}
-	ship.say(u.report(w.Now)) // the same, by its stream too
+	ship.say(u.report(w.Now)) // the same report, also by its stream
 	hq.say(far.report(w.Now))
 	w.Run(20 * time.Second)
 	if hq.newest(u.uid) == nil {
@@ -627,7 +627,7 @@ func TestMesh(t *testing.T) {
 	}
 }
 
-// On a radio net one of three is silent. It sees the others' units within their age and their alerts within 15 s of an idle
+// On a radio net one of three sites is silent. It sees the others' units within their age and their alerts within 15 s of an idle
 // net, and is not asked for anything.
 func TestSilentShip(t *testing.T) {
 	w := newWorld(t, 3, "hf-300", 7)
@@ -672,7 +672,7 @@ func TestSilentShip(t *testing.T) {
 	}
 }
 
-// A unit that leaves while its gateway is down goes stale at the far site, though others there live on.
+// A unit that leaves while its gateway is down goes stale at the far site, although others there live on.
 func TestUnitGoneOverARestart(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq := w.connect(w.Nodes[0])

@@ -18,16 +18,17 @@ type Config struct {
 	Domain string        // of the users of this LAN
 	Rooms  string        // domain of its room service; "": it has none
 	PubSub string        // domain of its publish-subscribe service; "": it has none
-	Nodes  string        // domain of the one that the gateway is, for units of other adapters; "": it is none
+	Nodes  string        // domain of the publish-subscribe service of the gateway itself, for units of other adapters; "": none
 	Sites  []Site        // far sites whose users the LAN can reach
 	Life   time.Duration // of a message; default 24 h
-	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as not there;
+	// Drawn is how long a link is down before far users are shown as extended away, Gone before they are shown as unavailable;
 	// defaults 5 min and 1 h.
 	Drawn, Gone time.Duration
-	// Occupants of this site that others are told of in a room of it with no more of them. In a larger one others are told of those who
-	// have spoken, and of all once somebody there asks who is in the room. Below 0: what Suit sets.
+	// Occupants is up to how many occupants of this site in one of its rooms are all announced to other sites. If there are
+	// more, only those who have spoken are announced, and all once somebody at the other site asks who is in the room. Below 0:
+	// the value that Suit sets.
 	Occupants int
-	// Gather is how long a line waits for others of the same sender to the same receivers: they share a message then. 0: none waits.
+	// Gather is how long a line waits for others of the same sender to the same receivers: they then share a message. 0: no line waits.
 	Gather time.Duration
 	Files  Files
 	Rules  []rule.Rule
@@ -36,8 +37,8 @@ type Config struct {
 	Users []string
 }
 
-// Suit sets what depends on the link. Where octets or messages cost, lines gather, little beside the delay of such a link, and others are
-// told of occupants who have spoken alone.
+// Suit sets the options that depend on the link. Where octets or messages cost, lines gather for a time that is short compared
+// with the delay of such a link, and only occupants who have spoken are announced to other sites.
 func (c *Config) Suit(costs bool) {
 	if costs {
 		c.Gather = 200 * time.Millisecond
@@ -101,19 +102,19 @@ type Adapter struct {
 	batches    batches
 	told       map[uint16]*outcomes
 	rates      due.Each[string]
-	served     bool            // the server of its own has begun
-	owed       []owed          // of an earlier run, until the first Step
-	archive    *server.Archive // of the rooms here, where the gateway is their server
+	served     bool            // its own server has started
+	owed       []owed          // from an earlier run, until the first Step
+	archive    *server.Archive // of the rooms here, if the gateway is their server
 }
 
-// step is what all parts share: configuration, counters, and the Step under way.
+// step is the state that all parts share: configuration, counters, and the Step under way.
 type step struct {
 	cfg     Config
 	now     time.Time
 	trouble due.Tally
 	out     site.Output
 	own     *server.Server   // nil: the LAN has its own
-	toOwn   []stanza.Element // what components have for it
+	toOwn   []stanza.Element // stanzas of components for it
 }
 
 func (s *step) note(level, text string, attrs ...any) {
@@ -124,7 +125,7 @@ func (s *step) remember(key string, value []byte) {
 	s.out.Remember = append(s.out.Remember, site.Memory{Key: key, Value: value})
 }
 
-// A user may send rate stanzas a second for long, burst at once: what a person and the person's client say, and more.
+// A user may send rate stanzas a second all the time, burst at once: more than a person and the person's client need.
 const (
 	rate      = 20
 	burst     = 400
@@ -248,7 +249,7 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 	}
 }
 
-// begun has a component that the server has taken say and ask what it has to.
+// begun sends the first stanzas and questions of a component that the server has accepted.
 func (f *Adapter) begun(now time.Time, c *component) {
 	switch {
 	case c.rooms:
@@ -304,8 +305,8 @@ func (f *Adapter) due() (at time.Time) {
 	return due.Earliest(due.Earliest(due.Earliest(at, f.nodes.at), f.presence.due()), due.Earliest(due.Earliest(f.rooms.away, f.rooms.news), f.rooms.early))
 }
 
-// componentOf is the component for a domain, componentAt that for the users of a site, roomsAt that for its rooms, connected that
-// of a connection; nil: there is none.
+// componentOf is the component for a domain, componentAt the one for the users of a site, roomsAt the one for its rooms,
+// connected the one of a connection; nil: there is none.
 func (f *Adapter) componentOf(domain string) *component {
 	return f.find(func(c *component) bool { return c.domain == domain })
 }
@@ -331,7 +332,7 @@ func (f *Adapter) find(is func(*component) bool) *component {
 	return nil
 }
 
-// tooLate ends a far message that nobody could be handed in its time.
+// tooLate ends a far message that could not be delivered before it expired.
 func (f *Adapter) tooLate(now time.Time, h held) {
 	f.trouble.Count("expired")
 	if h.token != 0 {

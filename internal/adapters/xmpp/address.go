@@ -5,7 +5,7 @@ import "aldis/internal/adapters/xmpp/stanza"
 // jid is an address (RFC 7622): local@domain/resource.
 type jid struct{ local, domain, resource string }
 
-// parseJID reads an address; false: it is none.
+// parseJID reads an address; false: the text is not an address.
 func parseJID(text string) (j jid, ok bool) {
 	j.local, j.domain, j.resource, ok = stanza.CutAddress(text)
 	return j, ok

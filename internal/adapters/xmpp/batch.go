@@ -15,8 +15,8 @@ import (
 	"aldis/internal/site"
 )
 
-// batches are lines that wait for others of the same sender to the same receivers, where each message costs a header of its own
-// (Config.Gather). The journal has them with the Step in which they were said.
+// batches are lines that wait for others of the same sender to the same receivers, if each message costs a header of its own
+// (Config.Gather). The Step in which a line was sent writes it to the journal.
 type batches struct {
 	all map[string]*batch
 	at  time.Time // when the first of them goes, or earlier; zero: there is none
@@ -25,9 +25,9 @@ type batches struct {
 type batch struct {
 	site.Carry
 	lines  [][]byte
-	octets int      // of these
-	first  uint64   // token of the first: that of all
-	of     []uint32 // counts of the lines in numbers; the first line's names the batch
+	octets int      // of the lines
+	first  uint64   // token of the first line, which is the token of the message
+	of     []uint32 // counts of the lines in numbers; the count of the first names the batch
 	kept   []string // keys of the lines in the journal
 	at     time.Time
 }
@@ -36,11 +36,11 @@ type batch struct {
 const (
 	mostBatch       = 64
 	mostBatchOctets = 4 << 10
-	ofBatch         = math.MaxUint64 // token of a far line behind which others come
+	ofBatch         = math.MaxUint64 // token of a far line that is not the last of its batch
 	keyBatch        = "b"            // its key, 0, number of the line: texts of the message, precedence, end, first token, sites, count and line
 )
 
-// gather takes the lines of a Step out of what goes to custody, if they are to wait for others.
+// gather takes those lines that are to wait for others out of the messages of a Step.
 func (f *Adapter) gather(now time.Time) {
 	if f.cfg.Gather == 0 {
 		return
@@ -118,7 +118,7 @@ func (f *Adapter) turnBatches(now time.Time) {
 	}
 }
 
-// rememberLast keeps the last line of a batch over a restart, with all that the batch is.
+// rememberLast saves the last line of a batch with the properties of the batch, so that it survives a restart.
 func (f *Adapter) rememberLast(key string, b *batch) {
 	m, last := &b.Message, len(b.lines)-1
 	texts := []string{m.Topic, m.From, m.To, strconv.Itoa(int(m.Precedence)), strconv.FormatInt(m.Expires.UnixMilli(), 10), strconv.FormatUint(b.first, 10)}
@@ -133,7 +133,7 @@ func (f *Adapter) rememberLast(key string, b *batch) {
 	f.remember(kept, value)
 }
 
-// restoreBatch has a line of an earlier run, or several, sent with its batch in the first Step.
+// restoreBatch restores one or more lines of an earlier run, which go with their batch in the first Step.
 func (f *Adapter) restoreBatch(key string, value []byte) error {
 	kept := keyBatch + key
 	key, _, _ = strings.Cut(key, "\x00")
@@ -175,7 +175,7 @@ func (f *Adapter) restoreBatch(key string, value []byte) error {
 	return nil
 }
 
-// each takes a far batch apart: the gateway hears that it was handed over with its last line.
+// each takes a far batch apart. The last line has the token of the message, so the batch counts as delivered with it.
 func each(m site.FarMessage) (list []site.FarMessage) {
 	lines, err := code.ParseBatch(m.Message.Parts[0].Data)
 	if err != nil || len(lines) == 0 {

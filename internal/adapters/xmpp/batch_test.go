@@ -53,7 +53,7 @@ func TestBatches(t *testing.T) {
 		ship.has(1, "<received xmlns='urn:xmpp:receipts' id='"+fmt.Sprint("second", i)+"'/>")
 	}
 	w.Outage(w.Nodes[1], 5*time.Hour)
-	for range 40 { // the first go on the air, and are carried through
+	for range 40 { // the first messages go on the air, and are carried through
 		ship.line("hq.example", anna, "bert@hq.example", "air", strings.Repeat("long ", 300), "")
 		w.Run(time.Second)
 	}
@@ -73,7 +73,7 @@ func TestBatches(t *testing.T) {
 	if all == 0 {
 		t.Error("no line has expired")
 	}
-	// A batch of a liar, or of a newer version.
+	// A forged batch, or one of a newer version.
 	for _, data := range [][]byte{{0xa0}, {0xa0, 1, 0xa0, 1, 0}, {0xa0, 200, 0}, append([]byte{0xa0}, make([]byte, 600)...)} {
 		out := w.adapters[1].Step(w.Now, site.FarMessage{Site: 2, Token: 1 << 40, Message: site.Message{Adapter: site.XMPP, From: "anna", To: "bert", Parts: []site.Part{{Data: data}}}})
 		if len(out.Undelivered) != 1 || out.Undelivered[0].Token != 1<<40 {
@@ -86,7 +86,7 @@ func TestBatches(t *testing.T) {
 	}
 }
 
-// A batch has at most so many octets, however long each of its lines is, and the journal keeps each line once.
+// The octets of a batch are bounded, however long each of its lines is, and the journal keeps each line once.
 func TestBatchesAreBounded(t *testing.T) {
 	f, err := xmpp.New(xmpp.Config{ID: 2, Domain: "ship2.example", Sites: []xmpp.Site{{ID: 1, Domain: "hq.example"}}, Gather: time.Second}, nil)
 	check.NoError(check.Fatal(t), err)
@@ -127,7 +127,7 @@ func TestBatchesAreBounded(t *testing.T) {
 	}
 }
 
-// Where the air is plenty, the model codes what people say, and not what machines do.
+// If air is plentiful, the model codes the messages of people, and not those of machines.
 func TestPlentyOfAir(t *testing.T) {
 	for name, most := range map[string]uint64{"wire": 40_000, "iridium-dialup": 1 << 40} {
 		w := newWorld(t, 2, name, 7)

@@ -11,18 +11,18 @@ import (
 )
 
 // charter says who may do what in a room that the gateway serves itself (XEP-0045, 5). The first user of this site who enters a room is its
-// owner. What was settled by no setting or rank ends when nobody is in the room any more.
+// owner. Roles that do not follow from a setting or a rank end when nobody is in the room any more.
 type charter struct {
-	Ranks    map[string]rank `json:",omitempty"` // by bare JID: those that are not none
+	Ranks    map[string]rank `json:",omitempty"` // by bare JID: ranks other than none
 	Name     string          `json:",omitempty"`
 	About    string          `json:",omitempty"`
 	Password string          `json:",omitempty"`
-	Closed   bool            `json:",omitempty"` // to all but members
-	Quiet    bool            `json:",omitempty"` // only members, and those who were given it, have a voice
+	Closed   bool            `json:",omitempty"` // only members may enter
+	Quiet    bool            `json:",omitempty"` // only members, and occupants who were given a voice, have one
 	Hidden   bool            `json:",omitempty"` // it is in no list
 	Fixed    bool            `json:",omitempty"` // only moderators set its subject
 	Known    bool            `json:",omitempty"` // everybody sees real JIDs
-	Kept     bool            `json:",omitempty"` // also while nobody is there
+	Kept     bool            `json:",omitempty"` // it is kept while nobody is in it
 }
 
 // rank is an affiliation.
@@ -43,7 +43,7 @@ func (a rank) String() string {
 	return [...]string{"outcast", "none", "member", "admin", "owner"}[a+1]
 }
 
-// role is what an occupant may do; zero: what its rank says.
+// role is the role of an occupant; zero: it follows from the rank.
 type role uint8
 
 const (
@@ -61,11 +61,11 @@ func (o role) String() string { return [...]string{"none", "visitor", "participa
 const (
 	mostRanks    = 500  // of one room
 	mostCharters = 1000 // that are kept
-	mostOwned    = 50   // rooms of one founder
+	mostOwned    = 50   // rooms of one owner
 	mostWord     = 1000 // octets of a setting
 )
 
-// governed is the charter of a room that the gateway serves itself; nil: it is not such a room, or nobody owns it.
+// governed is the charter of a room that the gateway serves itself; nil: the gateway does not serve it, or nobody owns it.
 func governed(r *rooms, m *room) *charter {
 	if m == nil || r.own == nil || m.home != r.cfg.ID {
 		return nil
@@ -73,7 +73,7 @@ func governed(r *rooms, m *room) *charter {
 	return r.charters[m.name]
 }
 
-// found makes a user the owner of a room that has none; false: it has one, or there is no room for another.
+// found makes a user the owner of a room without one; false: it has an owner, or a bound on charters is reached.
 func found(r *rooms, m *room, bare string) bool {
 	if r.own == nil || m.home != r.cfg.ID || r.charters[m.name] != nil || len(r.charters) >= mostCharters {
 		return false
@@ -136,10 +136,10 @@ func bareOf(r *rooms, k member) string {
 	return jid{local: k.user, domain: r.cfg.domainOf(k.site)}.bare()
 }
 
-// rank is that of a member.
+// rank is the rank of a user.
 func (c *charter) rank(bare string) rank { return c.Ranks[bare] }
 
-// role is that of an occupant.
+// role is the role of an occupant.
 func (c *charter) role(r *rooms, k member, o *occupant) role {
 	bare := bareOf(r, k)
 	switch a := c.rank(bare); {
@@ -153,7 +153,7 @@ func (c *charter) role(r *rooms, k member, o *occupant) role {
 	return participant
 }
 
-// bars says why somebody may not enter, as the condition of an error; "": it may. Far users bring no password.
+// bars says why a user may not enter, as the condition of an error; "": the user may. Far users send no password.
 func (c *charter) bars(bare, password string) string {
 	a := c.rank(bare)
 	switch {
@@ -167,7 +167,7 @@ func (c *charter) bars(bare, password string) string {
 	return ""
 }
 
-// itemOf is what a room says of a member to one client here.
+// itemOf is the element with which a room describes a member to one client here.
 func itemOf(r *rooms, m *room, k member, o *occupant, to string) stanza.Element {
 	c := governed(r, m)
 	if c == nil {
@@ -189,7 +189,7 @@ func (c *charter) looks(r *rooms, m *room, viewer jid) bool {
 	return o != nil && c.role(r, k, o) == moderator
 }
 
-// barred says that a far user may not be in a room here, and tells its site so.
+// barred says whether a far user may not be in a room here, and if so tells the user's site.
 func barred(r *rooms, m *room, k member) bool {
 	c := governed(r, m)
 	if c == nil || k.site == metSite {
@@ -210,7 +210,7 @@ func tellOut(r *rooms, m *room, k member, why code.Removal) {
 		Parts: []site.Part{{Data: why.Append(nil)}}}})
 }
 
-// silences says why an occupant may not say something in a room, as the condition of an error; "": it may.
+// silences says why an occupant may not send a message to a room, as the condition of an error; "": it may.
 func silences(r *rooms, m *room, k member, o *occupant, s *code.Message) string {
 	c := governed(r, m)
 	if c == nil {
@@ -223,8 +223,8 @@ func silences(r *rooms, m *room, k member, o *occupant, s *code.Message) string 
 	return ""
 }
 
-// expel takes an occupant out of a room here. All are shown the item and why, which may be nil. codes are those of XEP-0045, the first for
-// far sites.
+// expel takes an occupant out of a room here. All others see the item and why, which may be nil. codes are status codes of
+// XEP-0045, the first for far sites.
 func expel(r *rooms, now time.Time, m *room, k member, item stanza.Element, why *stanza.Element, codes ...string) {
 	o := m.members[k]
 	if o == nil {

@@ -19,44 +19,44 @@ type component struct {
 	nodes  bool        // it is the publish-subscribe service of the site
 	upload bool        // it is the upload service of this site
 	conn   site.ConnID // 0: the server is not connected
-	// waiting is to be handed to the server, given was written and not confirmed, the oldest first; asked of given were
-	// written before the ping that the server owes an answer to since askedAt.
+	// waiting are stanzas to be written to the server; given were written and are not confirmed, the oldest first. The first
+	// asked of given were written before a ping, to which the server has owed an answer since askedAt.
 	waiting, given []held
 	asked          int
 	askedAt        time.Time
 	pings          int
-	promised       bool      // the gateway answers for one of given behind those asked of,
-	since          time.Time // and so long ago it may be that the first of these was written
+	promised       bool      // given has a stanza after the first asked that the gateway must know to have arrived
+	since          time.Time // no stanza of given after the first asked was written before this
 }
 
-// users says whether it is none of the services.
+// users says whether c stands for users, and not for a service.
 func (c *component) users() bool { return !c.rooms && !c.nodes && !c.upload }
 
 // held is a stanza that is not lost when the server stops.
 type held struct {
 	xml    []byte
-	token  uint64    // of the far message that it comes of; 0: of none
+	token  uint64    // of the far message from which it was made; 0: none
 	site   uint16    // of that message
-	number uint16    // of that message and 1: its site is told when it expires; 0: it is not told
+	number uint16    // number of that message plus 1: its site is told when it expires; 0: it is not told
 	until  time.Time // zero: it never expires
 	soon   bool      // Send.Soon
 	to     string    // Send.To
-	memory string    // key of a memory that is forgotten when it was handed over; "": none
+	memory string    // key of a memory that is deleted when the stanza was delivered; "": none
 }
 
 // mostWaiting is how many stanzas wait for one server.
 const mostWaiting = 20_000
 
-// askAfter is how long what was written and nobody answers for waits for more, so that one ping is for all.
+// askAfter is how long written stanzas wait for more before a ping, so that one ping confirms all; promised stanzas do not wait.
 const askAfter = 200 * time.Millisecond
 
-// mostUnasked is how much waits so.
+// mostUnasked is how many stanzas wait for a ping at most.
 const mostUnasked = 1000
 
 // pinger is the lane of pings (Send.To).
 const pinger = "ping"
 
-// confirmIn is how long a server has to answer a ping. One that never does has read what was written, as far as anybody can know.
+// confirmIn is how long a server has to answer a ping. After that its stanzas count as read, because nobody can know more.
 const confirmIn = 30 * time.Second
 
 func (c *component) opened(now time.Time, ev Opened) {
@@ -64,13 +64,13 @@ func (c *component) opened(now time.Time, ev Opened) {
 	c.conn = ev.Conn
 }
 
-// closed takes back what was not confirmed: it is written again on the next connection.
+// closed takes back stanzas that were not confirmed: they are written again on the next connection.
 func (c *component) closed() {
 	c.waiting = append(c.given, c.waiting...)
 	c.conn, c.given, c.asked, c.promised = 0, nil, 0, false
 }
 
-// write has a stanza written if the server is connected: one that is of no use later.
+// write writes a stanza that is useless later: it is dropped if the server is not connected.
 func (c *component) write(e stanza.Element) {
 	if c.own != nil {
 		c.toOwn = append(c.toOwn, e)
@@ -79,7 +79,7 @@ func (c *component) write(e stanza.Element) {
 	}
 }
 
-// hold has a stanza written as soon as the server is connected, again until the server has it; false: there is no room.
+// hold writes a stanza as soon as the server is connected, and again until the server has it; false: too many wait.
 func (c *component) hold(e stanza.Element, h held) bool {
 	if c.own != nil {
 		c.write(e)
@@ -96,7 +96,7 @@ func (c *component) hold(e stanza.Element, h held) bool {
 	return true
 }
 
-// turn writes what waits and asks whether the server has it. It answers what has expired.
+// turn writes waiting stanzas and asks whether the server has them. It returns the stanzas that have expired.
 func (c *component) turn(now time.Time) (expired []held) {
 	kept := c.waiting[:0]
 	for _, h := range c.waiting {
@@ -145,14 +145,14 @@ const pingPrefix = "aldis-ping-"
 
 func (c *component) ping() string { return fmt.Sprint(pingPrefix, c.pings) }
 
-// answered takes the server's answer to a question of ours: whatever it says, the server has read what was written before.
+// answered takes the server's answer to a question of ours: whatever it says, the server has read the stanzas that were written before.
 func (c *component) answered(id string) {
 	if strings.HasPrefix(id, pingPrefix) && id == c.ping() && c.asked > 0 {
 		c.confirmed()
 	}
 }
 
-// confirmed ends what the server has.
+// confirmed ends the stanzas that the server has.
 func (c *component) confirmed() {
 	for _, h := range c.given[:c.asked] {
 		c.done(h)

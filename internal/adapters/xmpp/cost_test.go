@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sentences are of no corpus; each has 48 octets.
+// sentences are in no corpus; each has 48 octets.
 var sentences = []string{
 	"Our starboard winch jammed twice before midnight",
 	"Send the blue crates over when the swell is less",
@@ -34,11 +34,11 @@ var others = []string{
 	"Nobody may smoke on deck while we take on diesel",
 }
 
-// header is what a datagram has around its content on each link: IP, UDP, seal and an acknowledgement.
+// header is the octets of a datagram around its content on each link: IP, UDP, seal and an acknowledgement.
 var header = map[string]int64{"iridium-directip": 50, "hf-2400": 57}
 
 // TestCost measures the table of docs/xmpp.md: octets on the link in both directions, of the content alone where one datagram has
-// it, and with all headers. They stay within bounds, but where the channel of hf-2400 has lost a datagram.
+// it, and with all headers. They stay within bounds, except if the channel of hf-2400 has lost a datagram.
 func TestCost(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "hf-2400"} {
 		for seed := uint64(1); seed <= 3; seed++ {
@@ -46,7 +46,7 @@ func TestCost(t *testing.T) {
 			hq, ship := w.servers[1], w.servers[2]
 			const settle = 3 * time.Minute
 			w.Run(2 * time.Minute)
-			// measure logs what something costs. most bounds the octets, for each of count things: all of them if whole, else the content.
+			// measure logs the cost of do. most bounds the octets, for each of count things: all octets if whole, otherwise the content.
 			measure := func(what string, count, most int64, whole bool, do func()) {
 				t.Helper()
 				up, down := w.Octets(w.Nodes[1])

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// nicks are those in the room as a client of a site that is not its home is told.
+// nicks are the nicks in the room that a client at another site than its home is told.
 func (c far) nicks() (list []string) {
 	before := len(c.s.got)
 	c.s.say("conference.hq.example", "<iq type='get' id='who' from='%s' to='%s'><query xmlns='http://jabber.org/protocol/disco#items'/></iq>", c.jid, room)
@@ -23,7 +23,7 @@ func (c far) nicks() (list []string) {
 	return list
 }
 
-// Three sites share a room; one of them is cut off for an hour, in which all say something, and users of each take the same ten nicks. At
+// Three sites share a room; one of them is cut off for an hour, in which all send lines, and users of each take the same ten nicks. At
 // the end everybody has each line once, and each occupant has the same nick everywhere.
 func TestRoomDivided(t *testing.T) {
 	for _, name := range []string{"iridium-directip", "hf-2400"} {
@@ -66,7 +66,7 @@ func TestRoomDivided(t *testing.T) {
 	}
 }
 
-// A line that expires for one of several sites has one end for its sender, though another site has it.
+// A line that expires for one of several sites has one outcome for its sender, although another site has it.
 func TestRoomLineExpires(t *testing.T) {
 	w := newWorld(t, 3, "iridium-directip", 7, func(c *xmpp.Config) { c.Life = time.Hour })
 	m := w.servers[1].room()
@@ -78,7 +78,7 @@ func TestRoomLineExpires(t *testing.T) {
 	dora.enter()
 	w.Run(5 * time.Minute)
 	w.Outage(w.Nodes[2], 4*time.Hour)
-	for range 80 { // the first are on the air, and are carried through
+	for range 80 { // the first lines are on the air, and are carried through
 		anna.say("air", "it was before")
 		w.Run(time.Second)
 	}

@@ -7,7 +7,7 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// Namespaces of what is in stanzas.
+// Namespaces of elements in stanzas.
 const (
 	ns           = stanza.Component
 	nsPing       = "urn:xmpp:ping" // XEP-0199
@@ -36,12 +36,12 @@ const (
 	nsNick       = "http://jabber.org/protocol/nick" // XEP-0172
 )
 
-// said is what a client has said in a stanza.
+// said is the content of a message stanza of a client.
 type said struct {
 	code.Message
-	ref      string // id of the message that it is about; "": of none
+	ref      string // id of the message that it is about; "": none
 	became   []code.Outcome
-	ended    []string // ids of the messages that have become that
+	ended    []string // ids of the messages with these outcomes
 	stripped int      // elements that do not cross
 }
 
@@ -121,7 +121,7 @@ func saidIn(e *stanza.Element) (s said) {
 	return s
 }
 
-// empty says whether there is nothing in it that crosses.
+// empty says whether nothing in it crosses.
 func (s *said) empty() bool {
 	return s.Body == "" && s.About == code.Nothing && s.Get(code.Subject) == "" && s.Get(code.URL) == "" && s.Get(code.Invite) == ""
 }

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/site"
 )
 
-// farMessage takes what another site said.
+// farMessage takes a message from another site.
 func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 	c := f.componentAt(m.Site)
 	if c == nil || len(m.Message.Parts) != 1 {
@@ -65,7 +65,7 @@ func (f *Adapter) farMessage(now time.Time, m site.FarMessage) {
 	f.handOver(now, c, m, elementOf(&s, far.String(), here.String(), m.Message.ID, ref), s.Number+1)
 }
 
-// handOver gives the server a stanza that comes of a far message. number is that of the message and 1; 0: it has none.
+// handOver gives the server a stanza made from a far message. number is the number of the message plus 1; 0: it has none.
 func (f *Adapter) handOver(now time.Time, c *component, m site.FarMessage, e stanza.Element, number uint16) {
 	if f.hold(c, e, held{token: m.Token, site: m.Site, number: number, until: m.Until}) {
 		return
@@ -107,7 +107,7 @@ func (f *Adapter) farOutcome(now time.Time, m site.FarMessage, data []byte) {
 	}
 }
 
-// outcome is the stanza for the sender of a message, the i-th of a far message; false: the message is not known any more.
+// outcome is the stanza for the sender of a message, the i-th of a far message; false: the message was forgotten.
 func (f *Adapter) outcome(m site.FarMessage, o code.Outcome, i int) (c *component, e stanza.Element, ok bool) {
 	numbers := f.numbers[m.Site]
 	c = f.componentAt(m.Site)

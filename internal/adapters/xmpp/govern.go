@@ -12,7 +12,7 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// What moderators, admins and owners of a room here ask and order (XEP-0045, 8 to 10).
+// Questions and orders of moderators, admins and owners of a room here (XEP-0045, 8 to 10).
 
 const (
 	nsRoomAdmin  = nsRoom + "#admin"
@@ -20,7 +20,7 @@ const (
 	roomSettings = nsRoom + "#roomconfig"
 )
 
-// govern takes a question or an order about a room here; false: it is none.
+// govern takes a question or an order about a room here; false: the stanza is neither.
 func govern(r *rooms, now time.Time, c *component, e, asked *stanza.Element, to jid) bool {
 	m := r.all[roomID{r.cfg.ID, to.local}]
 	if r.own == nil || c.site.ID != r.cfg.ID || !c.rooms || to.local == "" || asked == nil || asked.Name != "query" || asked.Space != nsRoomAdmin && asked.Space != nsRoomOwner {
@@ -57,7 +57,7 @@ func govern(r *rooms, now time.Time, c *component, e, asked *stanza.Element, to 
 	return true
 }
 
-// powers are what one user may do in a room.
+// powers are the powers of one user in a room.
 type powers struct {
 	r    *rooms
 	now  time.Time
@@ -65,7 +65,7 @@ type powers struct {
 	c    *charter
 	k    member
 	rank rank
-	next map[string]rank // ranks as they are after what was ordered so far
+	next map[string]rank // ranks after the orders so far
 }
 
 func (p *powers) role() role {
@@ -75,7 +75,7 @@ func (p *powers) role() role {
 	return byRank
 }
 
-// list answers who has a rank or a role.
+// list answers the question who has a rank or a role.
 func (p *powers) list(q *stanza.Element) (*stanza.Element, string) {
 	item := q.Kid(nsRoomAdmin, "item")
 	if item == nil {
@@ -107,7 +107,7 @@ func (p *powers) list(q *stanza.Element) (*stanza.Element, string) {
 	return &answer, ""
 }
 
-// change takes orders about members: all of them, or none if one is refused.
+// change carries out orders about members: all of them, or none if one is refused.
 func (p *powers) change(q *stanza.Element) (refused string) {
 	var do []func()
 	p.next = maps.Clone(p.c.Ranks)
@@ -138,7 +138,7 @@ func (p *powers) change(q *stanza.Element) (refused string) {
 	return ""
 }
 
-// ended is what a room says of an occupant that is put out.
+// ended is the item with which a room says that an occupant is put out.
 func (p *powers) ended(as rank, reason string) stanza.Element {
 	by := stanza.New(nsRoomUser, "actor")
 	if o := p.m.members[p.k]; o != nil {
@@ -257,7 +257,7 @@ func (p *powers) owns(kind string, q *stanza.Element) (*stanza.Element, string) 
 	return nil, ""
 }
 
-// setting is a field of the form of a room's settings.
+// setting is a field in the form of a room's settings.
 type setting struct {
 	name, label string
 	text        *string // one of the two
@@ -270,7 +270,7 @@ func (c *charter) settings() []setting {
 		{"roomsecret", "Password; empty: none is needed", &c.Password, nil}}
 }
 
-// turned are the fields that say the opposite.
+// turned are the fields that mean the opposite of their flag.
 func (c *charter) turned() []setting {
 	return []setting{{"publicroom", "Show the room in lists", nil, &c.Hidden}, {"changesubject", "Everybody with a voice may set the subject", nil, &c.Fixed}}
 }
@@ -290,7 +290,7 @@ func field(name, kind, label string, values ...string) stanza.Element {
 	return f
 }
 
-// form is that of the settings.
+// form is the form of the settings.
 func (p *powers) form() stanza.Element {
 	x := stanza.New(nsForm, "x", "type", "form").With(field("FORM_TYPE", "hidden", "", roomSettings))
 	for _, s := range p.c.settings() {
@@ -318,7 +318,7 @@ func (p *powers) form() stanza.Element {
 	return x.With(field(roomConfig+"passwordprotectedroom", "boolean", "A password is needed", yesNo(p.c.Password != "")), options)
 }
 
-// set takes the settings.
+// set takes a filled form of the settings.
 func (p *powers) set(form *stanza.Element) (refused string) {
 	said := map[string]string{}
 	for i := range form.Kids {
@@ -376,7 +376,7 @@ func (p *powers) set(form *stanza.Element) (refused string) {
 	return ""
 }
 
-// destroy ends a room: all are put out, and what was said is forgotten.
+// destroy ends a room: all occupants are put out, and its lines are forgotten.
 func (p *powers) destroy(e *stanza.Element) {
 	end := stanza.New(nsRoomUser, "item", "affiliation", "none", "role", "none")
 	why := stanza.New(nsRoomUser, "destroy", "jid", e.Get("jid"))
@@ -406,7 +406,7 @@ func (f *Adapter) mayRead(room string, e *stanza.Element) bool {
 	return inside || rank >= aMember || rank == nobody && !c.Closed && c.Password == ""
 }
 
-// describe is what a room here is called, and says of itself (XEP-0045, 6.4); nil: nobody owns it.
+// describe returns the name of a room here, and its description (XEP-0045, 6.4); nil: nobody owns it.
 func describe(r *rooms, named string) (name string, info []stanza.Element) {
 	m := r.all[roomID{r.cfg.ID, named}]
 	if m == nil {

@@ -47,7 +47,7 @@ func (g *governed) enter(c *client, more string) {
 	g.w.Run(time.Second)
 }
 
-// order has a client give an order about the room, and expects an answer with a text.
+// order makes a client give an order about the room, and expects an answer with a text.
 func (g *governed) order(c *client, kind, space, inside, want string) {
 	g.Helper()
 	g.mark()
@@ -100,8 +100,8 @@ func (g *governed) ashore(want int, texts ...string) {
 
 const enterMess = "<presence from='" + bert + "' to='" + mess + "/bert'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
 
-// The first who enters a room of the gateway's own server owns it. Owners, admins and moderators put occupants out and bar them, those of a far
-// site too; a user who is not allowed to is refused, and nothing changes.
+// The first user who enters a room of the gateway's own server owns it. Owners, admins and moderators put occupants out and bar
+// them, also those of a far site; a user who is not allowed to do so is refused, and nothing changes.
 func TestRoomsAreModerated(t *testing.T) {
 	g := newGoverned(t)
 	anna, alma, eve := g.anna, g.alma, g.eve
@@ -115,7 +115,7 @@ func TestRoomsAreModerated(t *testing.T) {
 	g.bert(enterMess)
 	g.has(anna, 1, "<presence", mess+"/bert", "jid='bert@hq.example'")
 
-	// Users who may not.
+	// Users without the right.
 	for _, inside := range []string{"<item nick='eve' role='none'/>", "<item nick='eve' role='visitor'/>", "<item nick='alma' role='moderator'/>", "<item jid='eve@ship2.example' affiliation='outcast'/>", "<item jid='alma@ship2.example' affiliation='owner'/>"} {
 		g.order(alma, "set", "admin", inside, "forbidden")
 	}
@@ -203,8 +203,8 @@ func setting(pairs ...string) string {
 	return form + "</x>"
 }
 
-// Owners set who may enter, speak and set the subject, with which password, and who sees whom; a room may be ended. What was not kept ends with its
-// last occupant.
+// Owners set who may enter, speak and set the subject, with which password, and who sees whom; a room may be ended. A room that
+// is not kept ends with its last occupant.
 func TestRoomsHaveSettings(t *testing.T) {
 	g := newGoverned(t)
 	anna, alma, eve := g.anna, g.alma, g.eve
@@ -293,7 +293,7 @@ func TestRoomsHaveSettings(t *testing.T) {
 	g.has(alma, 1, "affiliation='owner'", "code='201'")
 }
 
-// Nobody fills the gateway's memory with rooms or bans: a room has so many, and a user owns so many rooms.
+// Nobody fills the gateway's memory with rooms or bans: the bans of a room are bounded, and so are the rooms of a user.
 func TestRoomOrdersAreBounded(t *testing.T) {
 	g := newGoverned(t)
 	g.enter(g.anna, "")
@@ -319,7 +319,7 @@ func TestRoomOrdersAreBounded(t *testing.T) {
 	g.order(g.eve, "set", "admin", "<item jid='anna@ship2.example' affiliation='none'/>", "forbidden")
 }
 
-// Whatever users order in whatever mixture, a room that somebody owns has an owner, and the gateway goes on.
+// Whatever users order in whatever mixture, an owned room keeps an owner, and the gateway goes on.
 func TestRoomOrdersAtRandom(t *testing.T) {
 	g := newGoverned(t)
 	r := rand.New(rand.NewPCG(1, 2))

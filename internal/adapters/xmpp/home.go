@@ -12,7 +12,7 @@ import (
 	"aldis/internal/site"
 )
 
-// address is that of a room, or of an occupant.
+// address is the address of a room, or of an occupant.
 func (r *rooms) address(m *room, nick string) string {
 	if c := r.f.roomsAt(m.home); c != nil {
 		return jid{m.name, c.domain, nick}.String()
@@ -23,7 +23,7 @@ func (r *rooms) address(m *room, nick string) string {
 // ghost is the address of a far occupant as the server here sees it.
 func ghost(c *component, k member) string { return jid{k.user, c.domain, resource}.String() }
 
-// putIn has a far occupant enter a room of this site, or show how it is and what it is called now.
+// putIn makes a far occupant enter a room of this site, or show its new presence and nick.
 func (r *rooms) putIn(m *room, k member, o *occupant) {
 	c := r.speaker(k)
 	if c == nil || c.conn == 0 {
@@ -42,7 +42,7 @@ func (r *rooms) putIn(m *room, k member, o *occupant) {
 	c.write(e)
 }
 
-// takeOut has a far occupant leave a room of this site.
+// takeOut makes a far occupant leave a room of this site.
 func (r *rooms) takeOut(m *room, k member, o *occupant) {
 	if c := r.speaker(k); c != nil {
 		c.write(stanza.New(ns, "presence", "from", ghost(c, k), "to", r.address(m, o.shown), "type", "unavailable"))
@@ -52,7 +52,7 @@ func (r *rooms) takeOut(m *room, k member, o *occupant) {
 	}
 }
 
-// nextListener is a far occupant that was let in.
+// nextListener finds a far occupant that was let in.
 func (r *rooms) nextListener(m *room) member {
 	for _, k := range m.sorted() {
 		if c := r.speaker(k); m.members[k].in && c != nil && c.conn != 0 {
@@ -62,7 +62,7 @@ func (r *rooms) nextListener(m *room) member {
 	return member{}
 }
 
-// rejoin has the far occupants of a site enter the rooms here again, when the server is connected.
+// rejoin makes the far occupants of a site enter the rooms here again, when the server is connected.
 func (r *rooms) rejoin(c *component) {
 	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
@@ -115,7 +115,7 @@ func (r *rooms) presenceAtHome(now time.Time, c *component, m *room, k member, e
 		if slices.Contains(codes, "303") { // it has another nick now
 			return
 		}
-		if slices.Contains(codes, "332") { // the server ends: the occupant enters again when the server is back
+		if slices.Contains(codes, "332") { // the server shuts down: the occupant enters again when the server is back
 			o.in = false
 			return
 		}
@@ -190,7 +190,7 @@ func (r *rooms) localAtHome(now time.Time, m *room, e *stanza.Element, nick stri
 	r.settle(now, m, member{})
 }
 
-// sweepHome forgets the occupants of this LAN that were known before and the listener has not seen.
+// sweepHome forgets the occupants of this LAN that were known from an earlier run and that the listener has not seen.
 func (r *rooms) sweepHome(m *room) {
 	for _, k := range m.sorted() {
 		if k.site == r.cfg.ID && !m.members[k].seen {
@@ -212,7 +212,7 @@ func (r *rooms) restoreHome(key string) error {
 	return errKey
 }
 
-// refusedAtHome takes in that a room of this site does not let a far occupant in. If somebody here whom nobody has seen yet
+// refusedAtHome takes in that a room of this site does not let a far occupant in. If an occupant here that the listener has not seen yet
 // has its nick, it gets another one.
 func (r *rooms) refusedAtHome(now time.Time, m *room, k member, o *occupant, nick string, why code.Reason) {
 	if why == code.ReasonOf("conflict") {
@@ -226,7 +226,7 @@ func (r *rooms) refusedAtHome(now time.Time, m *room, k member, o *occupant, nic
 	r.putOut(now, m, k, code.Removal{Reason: why, User: k.user})
 }
 
-// putOut tells the site of a far occupant that it is not in the room any more.
+// putOut tells the site of a far occupant that the occupant is not in the room any more.
 func (r *rooms) putOut(now time.Time, m *room, k member, why code.Removal) {
 	r.trouble.Count("put_out")
 	m.remove(k)
@@ -242,7 +242,7 @@ func (r *rooms) putOut(now time.Time, m *room, k member, why code.Removal) {
 	r.drop(m)
 }
 
-// heardAtHome takes what is said in a room of this site. Each far occupant hears it; one of them, the listener, hears for all.
+// heardAtHome takes a message of a room of this site. Each far occupant gets a copy of a line; only the copy of the listener counts.
 func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *stanza.Element, from jid) {
 	switch kind := e.Get("type"); {
 	case kind == "error":
@@ -262,7 +262,7 @@ func (r *rooms) heardAtHome(now time.Time, c *component, m *room, k member, e *s
 		return
 	}
 	if o, ok := m.called(from.resource); ok && o.site != r.cfg.ID || slices.ContainsFunc(r.said, func(s saidAtHome) bool { return s.id == e.Get("id") }) {
-		return // a far line that comes back, perhaps under the nick that its sender had when it was said
+		return // a far line that comes back, perhaps under an earlier nick of its sender
 	}
 	s := saidIn(e)
 	if s.Body == "" && e.Kid(ns, "subject") == nil {
@@ -282,10 +282,10 @@ type saidAtHome struct {
 	number uint16
 }
 
-// mostSaid is how many of the last such lines are remembered.
+// mostSaid is how many of the last lines of far occupants are remembered.
 const mostSaid = 512
 
-// sayAtHome has a far occupant say a line in a room of this site.
+// sayAtHome sends a line of a far occupant to a room of this site.
 func (r *rooms) sayAtHome(now time.Time, m *room, k member, o *occupant, f site.FarMessage, s *code.Message) {
 	c := r.f.componentAt(k.site)
 	if o == nil || c == nil {

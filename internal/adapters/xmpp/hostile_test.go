@@ -14,7 +14,7 @@ import (
 	"aldis/internal/site"
 )
 
-// A client that sends ten thousand stanzas at once is told of each that is refused; the line of another one crosses meanwhile.
+// A client that sends ten thousand stanzas at once is told of each that is refused; meanwhile the line of another client crosses.
 func TestFlood(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.servers[1], w.servers[2]
@@ -47,7 +47,7 @@ func TestFlood(t *testing.T) {
 	}
 }
 
-// What is forged, foreign or out of bounds is refused, counted and told, and changes nothing.
+// A stanza that is forged, foreign or out of bounds is refused, counted and reported to its sender, and changes nothing.
 func TestStrangers(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.servers[1], w.servers[2]
@@ -78,7 +78,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// A far site with a valid key says what it should not: nothing of it reaches the server, and each message has an end.
+// A far site with a valid key sends forged messages: none of them reaches the server, and each has an outcome.
 func TestLyingSite(t *testing.T) {
 	f, err := xmpp.New(xmpp.Config{ID: 1, Domain: "hq.example", Rooms: "conference.hq.example", Sites: []xmpp.Site{{ID: 2, Domain: "ship2.example", Rooms: "conference.ship2.example"},
 		{ID: 3, Domain: "ship3.example", Rooms: "conference.ship3.example"}}}, nil)
@@ -153,7 +153,7 @@ func TestLyingSite(t *testing.T) {
 	check.True(t, "little memory", int64(after.HeapAlloc)-int64(before.HeapAlloc) < 4<<20)
 }
 
-// A user who enters more rooms than one may be in is refused in the last. Others can enter theirs, and so can the user after leaving.
+// A user who enters more rooms than allowed is refused in the last. Others can enter theirs, and so can the user after leaving one.
 func TestManyRooms(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	ship := w.servers[2]

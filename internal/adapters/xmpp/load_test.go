@@ -10,7 +10,7 @@ import (
 )
 
 // One user offers three times what iridium-dialup carries, for three minutes. The lines of another take little longer than alone, and each line of
-// the first came, or the user was told.
+// the first arrived, or the user was told that it did not.
 func TestThreefoldLoad(t *testing.T) {
 	alone, _, _ := beside(t, 0)
 	loaded, offered, ended := beside(t, 3)
@@ -21,8 +21,8 @@ func TestThreefoldLoad(t *testing.T) {
 	check.Equal(t, "lines of the other that came, or that it was told of", ended, offered)
 }
 
-// beside has one user say 20 lines in three minutes beside another who offers so many times what the link carries. took is the median and 95
-// of 100.
+// beside makes one user send 20 lines in three minutes next to another who offers so many times what the link carries. took is
+// the median and 95 of 100.
 func beside(t *testing.T, times int) (took [2]time.Duration, offered, ended int) {
 	t.Helper()
 	w := newWorld(t, 2, "iridium-dialup", 1)

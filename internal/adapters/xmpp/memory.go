@@ -10,19 +10,19 @@ import (
 	"aldis/internal/site"
 )
 
-// Keys of memories. What follows is in the comments.
+// Keys of memories. The comments name the rest of the key, then the value.
 const (
 	keyOurs    = "o" // site, number: kind, id, local part, resource, local part of the receiver
 	keyTheirs  = "t" // site, number: id, local parts of sender and receiver
-	keyError   = "e" // site, number: reason of a message of ours whose sender is to be told
-	keyTold    = "x" // site, 0: outcomes that it is to be told
+	keyError   = "e" // site, number: why a message of ours failed; its sender is still to be told
+	keyTold    = "x" // site, 0: outcomes that are still to be sent to it
 	keyPair    = "p" // site, local part here, 0, local part there: flags
 	keyHere    = "r" // site of the room, room, 0, local part of an occupant here: nick, JIDs
 	keyHome    = "h" // room here, 0, nick of an occupant here: nothing; far sites know the occupant
-	keyCharter = "c" // room here: who may do what
+	keyCharter = "c" // room here: charter
 	keyArchive = "a" // room here, 0, number: a line
 	keyNode    = "n" // site of a node, owner, 0, node, 0, bare JID here that is subscribed
-	keyWant    = "w" // likewise, without the JID: its home was asked for it
+	keyWant    = "w" // likewise, without the JID: the home of the node was asked for it
 	keyItem    = "i" // this site, owner, 0, node, 0, item: far sites know it
 	keyStated  = "u" // local part: nothing; far sites have the presence of this user
 )
@@ -48,7 +48,7 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 	}
 	kind, rest := key[:1], key[1:]
 	switch {
-	case kind == server.KeyPrefix && f.own == nil || kind == keyArchive && f.own == nil: // of a time when the gateway served clients itself
+	case kind == server.KeyPrefix && f.own == nil || kind == keyArchive && f.own == nil: // from a time when the gateway served clients itself
 		return nil
 	case kind == server.KeyPrefix:
 		return f.own.Restore(key, value)
@@ -80,7 +80,7 @@ func (f *Adapter) restoreOne(key string, value []byte) error {
 		return f.nodes.restore(kind, binary.BigEndian.Uint16([]byte(rest)), rest[2:], value)
 	}
 	n := f.numbers[binary.BigEndian.Uint16([]byte(rest))]
-	if n == nil { // of a site that is configured no more
+	if n == nil { // of a site that is no longer configured
 		return nil
 	}
 	if kind == keyPair {
@@ -116,7 +116,7 @@ func appendTexts(dst []byte, texts ...string) []byte {
 	return dst
 }
 
-// cutText is the first text that appendTexts has appended, and what is behind it.
+// cutText is the first text that appendTexts has appended, and the octets behind it.
 func cutText(b []byte) (text string, rest []byte, err error) {
 	n, w := binary.Uvarint(b)
 	if w <= 0 || n > uint64(len(b)-w) {

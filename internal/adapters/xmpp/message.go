@@ -12,10 +12,10 @@ import (
 	"aldis/internal/site"
 )
 
-// topicOutcome is that of what became of messages; its flow is one of those that every network knows (link/envelope).
+// topicOutcome is the topic of the outcomes of messages; its flow is one of those that every network knows (link/envelope).
 const topicOutcome = "outcome"
 
-// heard takes a stanza of the server. What is for one component may come on the connection of another: ejabberd gives each
+// heard takes a stanza of the server. A stanza for one component may come on the connection of another: ejabberd gives each
 // connection of a listener all of its domains, unless it has global_routes: false.
 func (f *Adapter) heard(now time.Time, ev Heard) {
 	c, e := f.connected(ev.Conn), ev.Element
@@ -54,7 +54,7 @@ func (f *Adapter) heard(now time.Time, ev Heard) {
 		}
 		return
 	}
-	state := e.Name == "presence" && !slices.Contains(code.Subscriptions, kind) // it has a bound of its own
+	state := e.Name == "presence" && !slices.Contains(code.Subscriptions, kind) // presence has a bound of its own
 	if b := f.rates.Of(now, from.bare()); !state && (b == nil || !b.Allow(now, rate, burst)) {
 		f.refuse(now, c, &e, "rate", "resource-constraint", fmt.Sprintf("more than %d stanzas a second", rate))
 		return
@@ -146,16 +146,16 @@ func (f *Adapter) message(now time.Time, c *component, e *stanza.Element, from, 
 		Parts: []site.Part{{Data: s.Append(nil)}}, Mark: mark, Token: o.token(c.site.ID), Lasting: true}})
 }
 
-// gather is how long an outcome waits for others to the same site: several in one message cost a third each.
+// gather is how long an outcome waits for others to the same site: in a message with several, each costs a third.
 const gather = 500 * time.Millisecond
 
-// outcomes are what a site is to be told of its messages.
+// outcomes are the outcomes of a site's messages that are still to be sent to it.
 type outcomes struct {
 	data []byte
-	at   time.Time // when; zero: as soon as possible
+	at   time.Time // when they go; zero: as soon as possible
 }
 
-// tell tells a site what became of a message of it. What waits for others survives a restart.
+// tell tells a site what became of its message. An outcome that waits for others survives a restart.
 func (f *Adapter) tell(now time.Time, to uint16, o code.Outcome) {
 	f.trouble.Count("outcomes")
 	t := f.told[to]
@@ -167,7 +167,7 @@ func (f *Adapter) tell(now time.Time, to uint16, o code.Outcome) {
 	f.remember(f.numbers[to].key(keyTold, 0), t.data)
 }
 
-// turnOutcomes sends what has waited.
+// turnOutcomes sends outcomes that have waited long enough.
 func (f *Adapter) turnOutcomes(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(f.told)) {
 		if t := f.told[id]; !now.Before(t.at) {
@@ -178,7 +178,7 @@ func (f *Adapter) turnOutcomes(now time.Time) {
 	}
 }
 
-// reasons are the conditions and texts of endings on the way.
+// reasons are the conditions and texts for the endings of messages that never reached the far site.
 var reasons = map[site.Ending][2]string{
 	site.Expired:   {"remote-server-timeout", "the message expired before the link could carry it"},
 	site.Refused:   {"resource-constraint", "too much waits for the link to take it"},
@@ -187,14 +187,14 @@ var reasons = map[site.Ending][2]string{
 	site.Replaced:  {"conflict", "a later message has taken its place"},
 }
 
-// owed is an error that the sender of a message is still to be told.
+// owed is an error that is still to be sent to the sender of a message.
 type owed struct {
 	site   uint16
 	count  uint32 // of the message
 	ending byte
 }
 
-// fate tells the sender of a message that the message has come to nothing on its way.
+// fate tells the sender of a message that the message did not reach the far site.
 func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	id := uint16(ev.Token >> 32)
 	if ev.Token&tokenOfRoom != 0 {
@@ -202,7 +202,7 @@ func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	}
 	if n := f.numbers[id]; n != nil && ev.Failed() {
 		for _, count := range n.with(uint32(ev.Token)) {
-			if o := n.find(func(o *ours) bool { return o.count == count }); o.told { // by another site
+			if o := n.find(func(o *ours) bool { return o.count == count }); o.told { // told because of another site
 				continue
 			} else if o.told = true; id == 0 {
 				n.keep(o)
@@ -234,7 +234,7 @@ func (f *Adapter) owe(o owed) {
 	f.hold(c, failed(c, m, why[0], why[1]), held{memory: key})
 }
 
-// failed is the error stanza of a message of ours.
+// failed is the error stanza for a message of ours.
 func failed(c *component, m *ours, condition, text string) stanza.Element {
 	to := m.to
 	if c.rooms {
@@ -244,7 +244,7 @@ func failed(c *component, m *ours, condition, text string) stanza.Element {
 		With(stanza.Failure(condition, text))
 }
 
-// copies holds one stanza for many clients: it becomes text once.
+// copies holds one stanza for many clients, and makes its text only once.
 func (f *Adapter) copies(c *component, e stanza.Element) func(to string, h held) bool {
 	text := e.Append(nil, stanza.Component)
 	return func(to string, h held) bool {
@@ -257,7 +257,7 @@ func (f *Adapter) copies(c *component, e stanza.Element) func(to string, h held)
 	}
 }
 
-// hold is component.hold; where there is no room, the stanza is counted and lost.
+// hold is component.hold; if too many wait, the stanza is counted and lost.
 func (f *Adapter) hold(c *component, e stanza.Element, h held) bool {
 	ok := c.hold(e, h)
 	if !ok {

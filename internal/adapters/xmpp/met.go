@@ -7,18 +7,18 @@ import (
 	"aldis/internal/site"
 )
 
-// What the clients of other adapters of this gateway say and hear, by the operator's rules of where adapters meet
+// Lines to and from the clients of other adapters of this gateway, by the operator's rules on where adapters meet
 // (internal/adapters/interop). One occupant of a room, TAK, speaks for all of them.
 type (
-	// Ears says in which rooms (bare JIDs) they hear and speak, and which nodes have their units: all that there are. Of a node, true says
+	// Ears lists all rooms (bare JIDs) in which they hear and speak, and all nodes that have their units. For a node, true means
 	// that clients may publish there.
 	Ears struct {
 		Rooms []string
 		Nodes map[string]bool
 	}
-	// Met is what one of them said.
+	// Met is a line of one of them.
 	Met struct{ Room, From, Text, ID string }
-	// Line is what somebody said in such a room, for them. It is no order to the LAN room: interop takes it out.
+	// Line is a line in such a room, for them. It is not an order to the LAN room: interop takes it out.
 	Line struct{ Room, From, Text, ID string }
 )
 
@@ -31,18 +31,18 @@ func (Met) AdapterEvent() {}
 // Concerns names no connection.
 func (Line) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Octets of the texts.
+// Octets is the size of the texts.
 func (l Line) Octets() int { return len(l.Room) + len(l.From) + len(l.Text) + len(l.ID) }
 
-// The occupant that speaks for other adapters: at the home of a room it counts as one of a far site, whose component it uses. Their nodes are
-// of the same site.
+// The occupant that speaks for other adapters: at the home of a room it counts as an occupant of a far site, whose component it
+// uses. Their nodes are nodes of that site.
 const (
 	metSite uint16 = 0xFFFF
 	metUser        = "aldis-tak"
 	metNick        = "TAK"
 )
 
-// listen has the occupant for other adapters enter rooms.
+// listen makes the occupant for other adapters enter rooms.
 func (r *rooms) listen(now time.Time, ev Ears) {
 	for _, text := range ev.Rooms {
 		if m := r.named(text); m != nil {
@@ -84,7 +84,7 @@ func (r *rooms) speaker(k member) *component {
 	return r.f.componentAt(k.site)
 }
 
-// sayMet says in a room what a client of another adapter has said.
+// sayMet sends a line of a client of another adapter to a room.
 func (r *rooms) sayMet(now time.Time, ev Met) {
 	m := r.named(ev.Room)
 	if m == nil || m.members[r.met(m)] == nil {
@@ -104,7 +104,7 @@ func (r *rooms) sayMet(now time.Time, ev Met) {
 	r.carry(now, m, metUser, &s, nil)
 }
 
-// tellMet tells other adapters of a line in a room where they listen.
+// tellMet passes a line of a room where other adapters listen to them.
 func (r *rooms) tellMet(m *room, nick, id string, s *code.Message) {
 	if m.ear && s.Body != "" {
 		r.out.Orders = append(r.out.Orders, Line{r.address(m, ""), nick, s.Body, id})

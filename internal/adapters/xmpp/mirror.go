@@ -13,7 +13,7 @@ import (
 	"aldis/internal/site"
 )
 
-// heard takes a stanza of a client here to a room of a far site.
+// heard takes a stanza from a client here to a room of a far site.
 func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to jid) {
 	kind := e.Get("type")
 	m := r.all[roomID{c.site.ID, to.local}]
@@ -22,7 +22,7 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 	case to.local == "" || from.local == "":
 		r.f.refuse(now, c, e, "nobody", "service-unavailable", "")
 	case kind == "error":
-		if m != nil { // it could not be handed over: the client is gone
+		if m != nil { // a stanza could not be delivered: the client is gone
 			r.dropJID(now, m, k, from.String())
 		}
 	case e.Name == "iq":
@@ -61,7 +61,7 @@ func (r *rooms) heard(now time.Time, c *component, e *stanza.Element, from, to j
 	}
 }
 
-// join takes a client into a room, or a change of its presence or nick.
+// join takes a client into a room, or takes in a change of its presence or nick.
 func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to jid) {
 	refuse := func(condition string) {
 		r.trouble.Count("refused join")
@@ -117,7 +117,7 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 		o = &occupant{since: now, founder: found(r, m, from.bare())}
 		m.put(k, o)
 	}
-	if e.Kid(nsRoom, "x") != nil { // a client that asks to enter is not in the room, whatever it was before
+	if e.Kid(nsRoom, "x") != nil { // a client that asks to enter is not in the room, whatever is known of it
 		o.jids = slices.DeleteFunc(o.jids, func(j string) bool { return j == from.String() })
 	}
 	if again := !slices.Contains(o.jids, from.String()); again {
@@ -143,8 +143,8 @@ func (r *rooms) join(now time.Time, c *component, e *stanza.Element, from, to ji
 	o.founder = false
 }
 
-// look are the nicks in a room for an occupant here who asks who is there; other sites are asked for those that they have not told of.
-// Of the service of this site, where the gateway has it, they are its rooms.
+// look returns the nicks in a room, for an occupant here who asks who is there. Other sites are asked for occupants that they
+// have not announced. For the room service of this site, if the gateway serves it, it returns the rooms.
 func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks, rooms []string) {
 	from, _ := parseJID(e.Get("from"))
 	m := r.all[roomID{c.site.ID, to.local}]
@@ -173,7 +173,7 @@ func (r *rooms) look(c *component, e *stanza.Element, to jid) (nicks, rooms []st
 	return nicks, nil
 }
 
-// recall gives a client that has come the last lines and the subject.
+// recall gives a client that has entered the last lines and the subject.
 func (r *rooms) recall(now time.Time, c *component, m *room, to string) {
 	for _, p := range m.lines {
 		e := r.line(m, p.from, to, p.id, &p.Message)
@@ -221,7 +221,7 @@ func (m *room) used() (used bool) {
 	return used || m.ear
 }
 
-// showThere shows a member to all here. Under another nick than before, the member is renamed.
+// showThere shows a member to all here. If its nick differs from before, the member is renamed.
 func (r *rooms) showThere(m *room, k member, o *occupant, before string) {
 	c := r.f.roomsAt(m.home)
 	if before != "" && before != o.shown {
@@ -295,19 +295,19 @@ func (r *rooms) say(now time.Time, c *component, m *room, k member, e *stanza.El
 	r.tellMet(m, o.shown, e.Get("id"), &s.Message)
 	mine := r.f.numbers[0].add(ours{id: e.Get("id"), from: from, to: roomTopic + r.scope(m), kind: code.Group})
 	s.Number = mine.number()
-	here := s.Message // what is about an earlier line does not cross
+	here := s.Message // a reference to an earlier line does not cross
 	here.Fields = slices.Clone(s.Fields)
 	number := r.carry(now, m, k.user, &s.Message, mine)
 	hold := r.f.copies(c, numbered(r, m, r.line(m, o.shown, "", e.Get("id"), &here), number))
-	m.each(func(to string) { // its sender hears it last, once the line is sure to cross
+	m.each(func(to string) { // its sender gets it last, when the line is sure to cross
 		if to != from.String() {
-			hold(to, held{soon: number == ""}) // a number that was shown must not be given again after a crash
+			hold(to, held{soon: number == ""}) // after a crash, a number that was shown must not be given to another line
 		}
 	})
 	hold(from.String(), held{})
 }
 
-// sayHere gives the clients here a line of a far occupant; o is nil for what the room itself says.
+// sayHere gives the clients here a line of a far occupant; o is nil for messages of the room itself.
 func (r *rooms) sayHere(now time.Time, m *room, o *occupant, f site.FarMessage, s *code.Message) {
 	nick := ""
 	if o != nil {
@@ -389,7 +389,7 @@ func (r *rooms) forgetHere(now time.Time, m *room, k member, why []string) {
 	r.state(m, k)
 }
 
-// askLocals asks the clients here that are in rooms whether they are there still.
+// askLocals asks the clients here that are in rooms whether they are still there.
 func (r *rooms) askLocals(c *component) {
 	r.away = time.Time{}
 	for _, m := range listed(r.all) {
@@ -413,7 +413,7 @@ func (r *rooms) absent(now time.Time, c *component, e *stanza.Element, from, to 
 	}
 }
 
-// rememberHere keeps an occupant here over a restart.
+// rememberHere saves an occupant here, so that it survives a restart.
 func (r *rooms) rememberHere(m *room, k member) {
 	key := keyHere + string(binary.BigEndian.AppendUint16(nil, m.home)) + m.name + "\x00" + k.user
 	o := m.members[k]
@@ -429,7 +429,7 @@ func (r *rooms) restoreHere(home uint16, key string, value []byte) error {
 	if !ok {
 		return errKey
 	}
-	if r.f.roomsAt(home) == nil { // of a site that is configured no more
+	if r.f.roomsAt(home) == nil { // of a site that is no longer configured
 		return nil
 	}
 	var texts []string

@@ -15,10 +15,11 @@ import (
 	"aldis/internal/site"
 )
 
-// nodes are nodes of publish-subscribe (XEP-0060), those of users (XEP-0163) too. What is in a node is state of its home, the site whose
-// server has it: one item of the site for each item of a service's node, and one for the newest item of a user's node. A site is told of
-// what it has asked for: because somebody there has subscribed or asks (a Question to the home), or because the presence of a user there
-// says so (code.Presence.Wants). At other sites the gateway answers for the node from what it was told.
+// nodes are nodes of publish-subscribe (XEP-0060), also those of users (XEP-0163). The items of a node are state of its home,
+// the site whose server has it: one item of the site for each item of a service's node, and one for the newest item of a user's
+// node. A site receives the items that it has asked for, because somebody there has subscribed or asks (a Question to the
+// home), or because the presence of a user there wants them (code.Presence.Wants). At other sites the gateway answers for the
+// node with the items that it has received.
 type nodes struct {
 	*step
 	f       *Adapter
@@ -26,7 +27,7 @@ type nodes struct {
 	clients map[string]map[string]*client // of this site, by local part and resource
 	asked   map[string]nodeID             // questions to the server here, by id
 	seq     int
-	round   byte      // of refusals: a question after one differs from that before, whose withdrawal may still be on its way
+	round   byte      // changes with each refusal: a later question differs from the earlier one, whose withdrawal may still be on its way
 	at      time.Time // when something is due; zero: nothing is
 }
 
@@ -39,32 +40,32 @@ type nodeID struct {
 type node struct {
 	nodeID
 	items   []nodeItem // the oldest first
-	known   bool       // what is in it is known, though it be nothing
-	refused string     // why its home does not tell; "": it does
+	known   bool       // its items are known, even if there are none
+	refused string     // why its home does not send its items; "": it does
 	// At other sites:
 	subs  map[string]bool // bare JIDs
 	asks  []stanza.Element
-	reply time.Time // when those are answered at the latest
-	until time.Time // the home is asked so long for those who are not subscribed
+	reply time.Time // when asks are answered at the latest
+	until time.Time // until when the home is asked on behalf of clients that are not subscribed
 	told  bool      // the home was asked
 	// At the home:
 	by []uint16 // sites that have asked
-	as jid      // a far user of one of them, who is subscribed; zero: nobody is
+	as jid      // the far user of one of them who is subscribed here; zero: none
 	// Of metSite:
 	open bool // clients may publish
 }
 
 type nodeItem struct {
 	id   string
-	doc  []byte    // code.AppendPayload; nil: known from an earlier run alone
-	next time.Time // other sites are told again then at the earliest
-	late bool      // there is something to tell then
+	doc  []byte    // code.AppendPayload; nil: only known to exist, from an earlier run
+	next time.Time // the earliest time at which other sites are told again
+	late bool      // other sites are then to be told
 	// Of metSite:
 	until time.Time
 	every time.Duration
 }
 
-// client is what a client here wants to be told of (XEP-0115).
+// client holds the nodes from which a client here wants events (XEP-0115).
 type client struct {
 	ver   string
 	asked time.Time // zero: it has answered
@@ -79,18 +80,18 @@ const (
 	mostWants     = 24
 	mostOfUser    = 100         // nodes that one user is subscribed to
 	mostAsk       = 4 << 10     // octets of a question that waits
-	askFor        = time.Minute // a home has so long to answer a client that asks once
-	lease         = time.Hour   // it tells what is new so long
+	askFor        = time.Minute // how long a home has to answer a client that asks once
+	lease         = time.Hour   // how long it sends news after that
 	capsIn        = 500 * time.Millisecond
 	capsNode      = "urn:aldis:gateway"
 	nodeQuestion  = "aldis-node-"
 	capsQuestion  = "aldis-caps-"
 	usualID       = "current" // of the item of a user's node (XEP-0163, 3.1)
 	notify        = "+notify"
-	subHead       = 1 // site.Item.Sub of what is said of a node itself
+	subHead       = 1 // site.Item.Sub of an item about the node itself
 )
 
-// seldom begin the names of nodes that cross by rule alone: pictures and keys of encryption.
+// seldom are beginnings of the names of nodes that only cross if a rule says so: pictures and keys of encryption.
 var seldom = []string{"urn:xmpp:avatar:", "urn:xmpp:omemo:", "eu.siacs.conversations.axolotl.", "urn:xmpp:openpgp:"}
 
 func (p *nodes) get(id nodeID) *node {
@@ -105,7 +106,7 @@ func (p *nodes) get(id nodeID) *node {
 	return n
 }
 
-// address is the publisher of the node for clients and the server here.
+// address is the publisher of a node, for clients and the server here.
 func (p *nodes) address(id nodeID) jid {
 	service, users := p.cfg.PubSub, p.cfg.Domain
 	if id.home == metSite {
@@ -125,7 +126,7 @@ func (p *nodes) address(id nodeID) jid {
 // service is the component that speaks for a node of a far site; nil: there is none.
 func (p *nodes) service(id nodeID) *component { return p.f.componentOf(p.address(id).domain) }
 
-// allowed says whether something of a node of this site may cross.
+// allowed says whether an item of a node of this site may cross.
 func (p *nodes) allowed(n *node, to uint16, octets int) bool {
 	r := rule.Judge(p.cfg.Rules, &rule.Subject{Kind: rule.PubSub, From: p.address(n.nodeID).bare(), To: n.name, Site: to, Octets: octets})
 	if r != nil {
@@ -149,7 +150,7 @@ func (p *nodes) wanting(n *node) []uint16 {
 	return slices.Compact(sites)
 }
 
-// item is how a site names an item of a node.
+// item is the site.Item for an item of a node.
 func (n *node) item(id string) site.Item {
 	if n.owner != "" {
 		id = ""
@@ -157,7 +158,7 @@ func (n *node) item(id string) site.Item {
 	return site.Item{Kind: site.Document, Owner: n.owner, Scope: code.NodeName(n.name), ID: id, Home: true}
 }
 
-// state tells other sites of an item of a node of this site.
+// state sends an item of a node of this site to other sites.
 func (p *nodes) state(n *node, i *nodeItem) {
 	if p.now.Before(i.next) {
 		i.late, p.at = true, due.Earliest(p.at, i.next)
@@ -187,7 +188,7 @@ func (n *node) key(kind string) string {
 	return kind + string([]byte{byte(n.home >> 8), byte(n.home)}) + n.owner + "\x00" + n.name
 }
 
-// head tells sites that have asked why they are not told of a node, or with "" that there is nothing in it.
+// head tells sites that have asked for a node why they do not get its items, or with "" that it has none.
 func (p *nodes) head(n *node, why string, to ...uint16) {
 	it := n.item("")
 	it.Sub, it.To = subHead, to
@@ -197,7 +198,7 @@ func (p *nodes) head(n *node, why string, to ...uint16) {
 	p.out.Items = append(p.out.Items, it)
 }
 
-// put takes an item into a node; false: it is there already.
+// put takes an item into a node; false: the node has the same item already.
 func (n *node) put(id string, doc []byte) (i *nodeItem, news bool) {
 	at := slices.IndexFunc(n.items, func(i nodeItem) bool { return i.id == id })
 	if at < 0 {
@@ -209,7 +210,7 @@ func (n *node) put(id string, doc []byte) (i *nodeItem, news bool) {
 	return i, news
 }
 
-// event takes what the server here tells of a node of this site (XEP-0060, 7.1.2), or all that is in one: whole.
+// event takes an event of the server here about a node of this site (XEP-0060, 7.1.2), or with whole all items of the node.
 func (p *nodes) event(from jid, list *stanza.Element, whole bool) {
 	name := list.Get("node")
 	if _, ok := code.NodeOf(code.NodeName(name)); !ok || from.local == "" && from.domain != p.cfg.PubSub {
@@ -284,7 +285,7 @@ func (p *nodes) published(n *node, id string, e *stanza.Element) {
 		p.withdraw(n, n.items[0])
 		n.items = slices.Delete(n.items, 0, 1)
 	}
-	i, _ := n.put(id, doc) // what a site has already does not cross again
+	i, _ := n.put(id, doc) // an item that a site already has does not cross again
 	p.state(n, i)
 }
 
@@ -361,7 +362,7 @@ func (p *nodes) isOwner(owner string) bool {
 	return owner == "" || ok && local == owner
 }
 
-// begin subscribes to a node of this site for those who have asked, and asks what is in it.
+// begin subscribes to a node of this site on behalf of the sites that have asked, and asks for its items.
 func (p *nodes) begin(n *node) {
 	n.as, n.refused = jid{}, ""
 	if c := p.f.componentAt(n.by[0]); n.owner == "" && c != nil {
@@ -388,13 +389,13 @@ func (p *nodes) ask(n *node, kind string, what stanza.Element) {
 	}
 	p.seq++
 	id := nodeQuestion + strconv.Itoa(p.seq)
-	if what.Name != "unsubscribe" { // nobody waits for that
+	if what.Name != "unsubscribe" { // nobody waits for that answer
 		p.asked[id] = n.nodeID
 	}
 	c.write(stanza.New(ns, "iq", "type", kind, "id", id, "from", n.as.bare(), "to", p.address(n.nodeID).String()).With(stanza.New(nsPubSub, "pubsub").With(what)))
 }
 
-// opened subscribes anew when the server is there, and tells subscribers here what they may have missed.
+// opened subscribes again when the server is there, and gives subscribers here the items that they may have missed.
 func (p *nodes) opened(c *component) {
 	for _, n := range p.sorted() {
 		if n.home == p.cfg.ID && len(n.by) > 0 && (n.as == (jid{}) || n.as.domain == c.domain) {

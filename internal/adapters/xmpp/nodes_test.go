@@ -18,7 +18,7 @@ const (
 	subject = "<pubsub xmlns='http://jabber.org/protocol/pubsub'>"
 )
 
-// capable has a client here come with features, and answer when it is asked for them.
+// capable makes a client here come with features, and answer when it is asked for them.
 func (s *server) capable(domain, from, to, ver string, nodes ...string) {
 	s.w.t.Helper()
 	before := len(s.got)
@@ -35,14 +35,14 @@ func (s *server) capable(domain, from, to, ver string, nodes ...string) {
 	s.say(domain, "<iq type='result' id='%s' from='%s' to='%s'><query xmlns='http://jabber.org/protocol/disco#info'>%s</query></iq>", asked.Get("id"), from, to, text)
 }
 
-// publish is what the server tells a far user when a user here has published.
+// publish sends the event that the server sends a far user when a user here has published.
 func (s *server) publish(domain, from, to, node, inside string) {
 	s.w.t.Helper()
 	s.say(domain, "<message from='%s' to='%s' type='headline'><event xmlns='http://jabber.org/protocol/pubsub#event'><items node='%s'>%s</items></event></message>", from, to, node, inside)
 }
 
-// What users publish in their personal nodes comes to those at other sites who are subscribed to them and whose clients want it: the
-// newest once, at once to users who log in later, also without the link. Pictures cross by rule alone.
+// Items that users publish in their personal nodes come to subscribers at other sites whose clients want them: the
+// newest once, at once to users who log in later, also without the link. Pictures only cross by rule.
 func TestPersonalNodes(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.servers[1], w.servers[2]
@@ -100,7 +100,7 @@ func TestPersonalNodes(t *testing.T) {
 	hq.has(1, "<retract id='current'/>")
 }
 
-// A node of a service comes to a site once somebody there subscribes or asks, with what is in it; the gateway answers there, also
+// A node of a service comes to a site when somebody there subscribes or asks, with its items; the gateway answers there, also
 // without the link and after restarts. A rule keeps nodes here, and a user who asks for one is told.
 func TestServiceNodes(t *testing.T) {
 	w := newWorld(t, 3, "iridium-dialup", 7, func(c *xmpp.Config) {
@@ -164,7 +164,7 @@ func TestServiceNodes(t *testing.T) {
 	w.kill(2)
 	w.Run(10 * time.Minute)
 	w.kill(1)
-	answer(subject + "<items node='alerts'>" + alert(3) + alert(5) + "</items></pubsub>") // two were taken back meanwhile
+	answer(subject + "<items node='alerts'>" + alert(3) + alert(5) + "</items></pubsub>") // two were retracted in the meantime
 	w.Run(time.Minute)
 	ask(ship, anna, "i5", "<items node='alerts'/>")
 	ship.has(1, "id='i5'", alert(3), alert(5))
@@ -176,7 +176,7 @@ func TestServiceNodes(t *testing.T) {
 	hq.has(1, "<unsubscribe node='alerts' jid='aldis@ship2.example'/>")
 }
 
-// One user does not take the nodes of all, and a site that lies about its nodes reaches nobody.
+// One user cannot use up the nodes of all, and a site that lies about its nodes reaches nobody.
 func TestHostileNodes(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	ship := w.servers[2]

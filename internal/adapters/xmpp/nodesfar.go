@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// heard answers a client's request for a node of a far site (XEP-0060, 6); false: it is none.
+// heard answers a client's request for a node of a far site (XEP-0060, 6); false: the stanza is not one.
 func (p *nodes) heard(c *component, e *stanza.Element, from, to jid) bool {
 	asks := e.Kid(nsPubSub, "pubsub")
 	if e.Name != "iq" || asks == nil || c.rooms || c.nodes != (to.local == "") {
@@ -97,7 +97,7 @@ func (p *nodes) subscribed(bare string) (count int) {
 	return count
 }
 
-// itemsFor answers a client that asks what is in a node.
+// itemsFor answers a client that asks for the items of a node.
 func (p *nodes) itemsFor(n *node, e *stanza.Element) stanza.Element {
 	if n.refused != "" {
 		return stanza.Refusal(e, n.refused, "")
@@ -128,7 +128,7 @@ func (i *nodeItem) element(space string) stanza.Element {
 	return e
 }
 
-// turnFar asks the home of a node, gives it up, and answers clients that have waited too long.
+// turnFar asks the home of a node for its items, or gives the node up, and answers clients that have waited too long.
 func (p *nodes) turnFar(now time.Time, n *node) {
 	if n.home == metSite {
 		return // a client that asks is answered at once
@@ -172,7 +172,7 @@ func (p *nodes) turnFar(now time.Time, n *node) {
 	}
 }
 
-// farItem takes in what a far site says of a node of it.
+// farItem takes in an item of a node of a far site.
 func (p *nodes) farItem(now time.Time, from uint16, it site.Item) {
 	name, ok := code.NodeOf(it.Scope)
 	id := cmpID(it)
@@ -212,7 +212,7 @@ func (p *nodes) farItem(now time.Time, from uint16, it site.Item) {
 			p.tell(n, "", stanza.New(nsEvent, "items", "node", n.name).With(i.element(nsEvent)))
 		}
 	}
-	if len(n.asks) > 0 { // others may come in the same message
+	if len(n.asks) > 0 { // other items may come in the same message
 		n.reply = due.Earliest(n.reply, now.Add(gather))
 		p.at = due.Earliest(p.at, n.reply)
 	}
@@ -226,7 +226,7 @@ func cmpID(it site.Item) string {
 	return it.ID
 }
 
-// refusedSubs tells subscribers that they are none, because the home of the node does not tell (XEP-0060, 8.8.4).
+// refusedSubs tells subscribers that their subscription has ended, because the home refuses the node (XEP-0060, 8.8.4).
 func (p *nodes) refusedSubs(n *node, c *component) {
 	for to := range n.subs {
 		if c != nil {
@@ -240,7 +240,7 @@ func (p *nodes) refusedSubs(n *node, c *component) {
 	p.turnFar(p.now, n)
 }
 
-// tell gives an event to one client here, or with to "" to all that want to be told.
+// tell gives an event to one client here, or with to "" to all that want it.
 func (p *nodes) tell(n *node, to string, what stanza.Element) {
 	c := p.service(n.nodeID)
 	if c == nil {
@@ -268,14 +268,14 @@ func (p *nodes) tell(n *node, to string, what stanza.Element) {
 	}
 }
 
-// tellAll gives one client, or subscriber, what is in a node: of a user's the one item, of a service's the last.
+// tellAll gives one client, or subscriber, the last item of a node.
 func (p *nodes) tellAll(n *node, to string) {
 	if len(n.items) > 0 {
 		p.tell(n, to, stanza.New(nsEvent, "items", "node", n.name).With(n.items[len(n.items)-1].element(nsEvent)))
 	}
 }
 
-// client takes in the presence of a client here: what it wants to be told of is asked from it, once for each version of its features.
+// client takes in the presence of a client here, and asks it for its features, once for each version of them.
 func (p *nodes) client(now time.Time, c *component, e *stanza.Element, from, to jid) {
 	all := p.clients[from.local]
 	caps := e.Kid(nsCaps, "c")
@@ -312,7 +312,7 @@ func (p *nodes) waits(name string) (until time.Time) {
 	return until
 }
 
-// wants are the personal nodes that clients of a user here want to be told of.
+// wants are the personal nodes from which clients of a user here want events.
 func (p *nodes) wants(name string) (bits uint8) {
 	for _, k := range p.clients[name] {
 		for i, node := range code.Nodes {
@@ -324,7 +324,7 @@ func (p *nodes) wants(name string) (bits uint8) {
 	return bits
 }
 
-// capable takes in what a client can do, and tells it what is in the nodes that it wants.
+// capable takes in the features of a client, and gives it the items of the nodes that it wants.
 func (p *nodes) capable(e *stanza.Element, from jid) {
 	k := p.clients[from.local][from.resource]
 	q := e.Kid(nsInfo, "query")
@@ -345,7 +345,8 @@ func (p *nodes) capable(e *stanza.Element, from jid) {
 	}
 }
 
-// features are what a far user's clients can do as the server here is told, so that it publishes to the user what they want (XEP-0163).
+// features are the features of a far user's clients that the server here is shown, so that it sends the user the events that
+// they want (XEP-0163).
 func features(wants uint8) (list []string) {
 	list = []string{nsInfo, nsPing, nsReceipts}
 	for i, node := range code.Nodes {
@@ -372,14 +373,14 @@ func (p *nodes) lost(from uint16) {
 	}
 }
 
-// restore reads a memory: the site and the owner, a name, and behind another 0 a subscriber or an item.
+// restore reads a memory: the site and the owner, a name, and after another 0 a subscriber or an item.
 func (p *nodes) restore(kind string, home uint16, key string, value []byte) error {
 	owner, rest, ok := strings.Cut(key, "\x00")
 	name, last, _ := strings.Cut(rest, "\x00")
 	if !ok || name == "" || len(value) == 0 {
 		return errors.New("a node without its name")
 	}
-	if home != p.cfg.ID && p.cfg.domainOf(home) == "" && !(home == metSite && p.cfg.Nodes != "") { // of a site that is configured no more
+	if home != p.cfg.ID && p.cfg.domainOf(home) == "" && !(home == metSite && p.cfg.Nodes != "") { // of a site that is no longer configured
 		return nil
 	}
 	n := p.get(nodeID{home, owner, name})

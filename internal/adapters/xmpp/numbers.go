@@ -9,7 +9,7 @@ import (
 	"aldis/internal/adapters/xmpp/code"
 )
 
-// numbers are the messages to and from one site that either side may refer to.
+// numbers are the messages to and from one site to which either side may refer.
 type numbers struct {
 	*step
 	site   uint16
@@ -25,14 +25,14 @@ type ours struct {
 	from  jid    // the client, with its resource
 	to    string // local part of the far user
 	kind  code.Kind
-	batch uint32 // count of the first of those with which it goes; 0: alone
-	told  bool   // its sender knows that a site does not get it
+	batch uint32 // count of the first message of its batch; 0: it goes alone
+	told  bool   // its sender was told that a site does not get it
 }
 
 // theirs is a message of a far client.
 type theirs struct {
 	number   uint16
-	id       string // that clients here know it by
+	id       string // by which clients here know it
 	from, to string // local parts
 }
 
@@ -44,7 +44,7 @@ const mostID = 256
 
 func (o *ours) number() uint16 { return uint16(o.count % code.MostNumbers) }
 
-// token asks for the fate of the message, also in a later run.
+// token identifies the message in its fate, also in a later run.
 func (o *ours) token(site uint16) uint64 { return uint64(site)<<32 | uint64(o.count) }
 
 // add gives a message of ours its number.
@@ -72,7 +72,7 @@ func (n *numbers) keep(o *ours) {
 	n.remember(n.key(keyOurs, o.count), value)
 }
 
-// join notes with which others a message goes: their fate is one.
+// join notes the batch of a message: all its messages have one fate.
 func (n *numbers) join(count, batch uint32) {
 	if o := n.find(func(o *ours) bool { return o.count == count }); o != nil {
 		o.batch = batch
@@ -80,7 +80,7 @@ func (n *numbers) join(count, batch uint32) {
 	}
 }
 
-// with are the counts of those that went with a message.
+// with are the counts of the messages in the batch of a message.
 func (n *numbers) with(count uint32) (list []uint32) {
 	for i := range n.ours {
 		if o := &n.ours[i]; o.batch == count || o.count == count {
@@ -101,7 +101,7 @@ func (n *numbers) came(t theirs) {
 	}
 }
 
-// find is the newest message of ours for which is says so; nil: there is none.
+// find is the newest message of ours for which is returns true; nil: there is none.
 func (n *numbers) find(is func(*ours) bool) *ours {
 	for i := len(n.ours) - 1; i >= 0; i-- {
 		if is(&n.ours[i]) {
@@ -111,7 +111,7 @@ func (n *numbers) find(is func(*ours) bool) *ours {
 	return nil
 }
 
-// of is the newest message of theirs for which is says so; nil: there is none.
+// of is the newest message of theirs for which is returns true; nil: there is none.
 func (n *numbers) of(is func(*theirs) bool) *theirs {
 	for i := len(n.theirs) - 1; i >= 0; i-- {
 		if is(&n.theirs[i]) {
@@ -121,7 +121,7 @@ func (n *numbers) of(is func(*theirs) bool) *theirs {
 	return nil
 }
 
-// ref is how the far site knows a message that a client here refers to by an id.
+// ref is the reference by which the far site knows a message that a client here names by an id.
 func (n *numbers) ref(id string) (code.Ref, bool) {
 	if o := n.find(func(o *ours) bool { return o.id == id }); o != nil && id != "" {
 		return code.Ref{Number: o.number()}, true
@@ -132,7 +132,7 @@ func (n *numbers) ref(id string) (code.Ref, bool) {
 	return code.Ref{}, false
 }
 
-// id is how clients here know a message that the far site refers to; "": it is not known here.
+// id is the id by which clients here know a message to which the far site refers; "": it is not known here.
 func (n *numbers) id(r code.Ref) string {
 	if r.Yours {
 		if o := n.find(func(o *ours) bool { return o.number() == r.Number }); o != nil {

@@ -11,17 +11,17 @@ import (
 	"aldis/internal/site"
 )
 
-// A LAN without a server has one in the gateway (package server). It stands where the connections of components end otherwise: what a
-// component writes goes to it, and what it has for a component's domain is heard as from any server. It has what it was given at
+// A LAN without a server has one in the gateway (package server). It takes the place of the connections of components: a stanza that a
+// component writes goes to it, and its stanzas for a component's domain are heard like those of any server. It has a stanza at
 // once: in the same Step, and so in the same commit.
 
-// ownConn is the first number of the connections that are none: those of sockets begin at 1.
+// ownConn is the first number of the connections without a socket: connections of sockets begin at 1.
 const ownConn = site.ConnID(math.MaxUint64 - 1<<16)
 
 // serve makes the server.
 func (f *Adapter) serve() {
 	own := server.Config{Domain: f.cfg.Domain, Users: f.cfg.Users}
-	if f.cfg.Rooms != "" { // the rooms of this site are served as those of far sites are
+	if f.cfg.Rooms != "" { // the rooms of this site are served like rooms of far sites
 		here := &Site{ID: f.cfg.ID, Domain: f.cfg.Domain, Rooms: f.cfg.Rooms}
 		f.components = append(f.components, &component{step: f.step, site: here, domain: here.Rooms, rooms: true})
 	}
@@ -67,10 +67,10 @@ func (f *Adapter) exchange(now time.Time) {
 	}
 }
 
-// hosted says whether a room is one of a server of this site, in which the gateway sits. In all others the gateway is the room.
+// hosted says whether a room is on a server of this site, so that far occupants sit in it. All other rooms are served by the gateway.
 func hosted(r *rooms, m *room) bool { return m.home == r.cfg.ID && r.own == nil }
 
-// keep remembers a line for occupants who enter later, and in the archive where the gateway is the room's server.
+// keep remembers a line for occupants who enter later, and also in the archive if the gateway is the room's server.
 func keep(r *rooms, m *room, p past) (number string) {
 	if r.own != nil && m.home == r.cfg.ID {
 		said := p.Message
@@ -90,7 +90,7 @@ func numbered(r *rooms, m *room, e stanza.Element, number string) stanza.Element
 	return e.With(stanza.New(server.NSID, "stanza-id", "by", r.address(m, ""), "id", number))
 }
 
-// recollect gives a room of this site in which nobody was its last lines and its subject.
+// recollect restores the last lines and the subject of a room of this site in which nobody was.
 func recollect(r *rooms, m *room) {
 	if r.own == nil || m.home != r.cfg.ID {
 		return

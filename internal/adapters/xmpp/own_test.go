@@ -15,7 +15,7 @@ import (
 	"aldis/internal/site"
 )
 
-// client is one of a gateway that is the server of its LAN. It has stream management.
+// client is a client of a gateway that is the server of its LAN. It has stream management.
 type client struct {
 	w     *world
 	node  *sim.Node
@@ -26,7 +26,7 @@ type client struct {
 	got   []string
 }
 
-// came has a user log in, on a new connection.
+// came logs a user in, on a new connection.
 func (c *client) came() {
 	lastConn++
 	c.conn = lastConn
@@ -64,7 +64,7 @@ func (w *world) newClient(id uint16, user string) *client {
 	return nil
 }
 
-// stanzas are those that came and count.
+// stanzas is how many stanzas came that stream management counts.
 func (c *client) stanzas() (n int) {
 	for _, got := range c.got {
 		if strings.HasPrefix(got, "<message") || strings.HasPrefix(got, "<presence") || strings.HasPrefix(got, "<iq") {
@@ -74,7 +74,7 @@ func (c *client) stanzas() (n int) {
 	return n
 }
 
-// resume has the client find its session after a kill of the gateway; what was said and not acknowledged is said again.
+// resume makes the client resume its session after a kill of the gateway, and send again the stanzas that were not acknowledged.
 func (c *client) resume() {
 	c.w.t.Helper()
 	c.came()
@@ -164,7 +164,7 @@ func TestOwnServer(t *testing.T) {
 	}
 }
 
-// A client of the gateway's own server finds the upload service, gets a slot, and is asked for far nodes as with any server.
+// A client of the gateway's own server finds the upload service, gets a slot, and is asked for far nodes like a client of any server.
 func TestOwnServerHasUploads(t *testing.T) {
 	w := newWorld(t, 2, "iridium-directip", 1, func(c *xmpp.Config) {
 		c.Files = xmpp.Files{Domain: "upload." + c.Domain, URL: roomOf(c.ID), Most: 100_000, Cross: 50_000}

@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// presence knows which users here and at far sites are there, and which want to know.
+// presence knows which users here and at far sites are available, and who is subscribed to them.
 type presence struct {
 	*step
 	nodes *nodes
@@ -25,8 +25,8 @@ type presence struct {
 	far   map[uint16]map[string]*code.Presence
 	down  map[uint16]*outage // links that are down, by site
 	away  time.Time          // when the users here count as gone, because their server is; zero: it is there
-	late  time.Time          // when the first user has something to tell that was told too recently; zero: none has
-	asked time.Time          // when those who have not answered a probe count as gone; zero: nobody is asked
+	late  time.Time          // when the first user whose last presence went too recently may send news; zero: none waits
+	asked time.Time          // when users who have not answered a probe count as gone; zero: nobody is asked
 }
 
 // pair is a user here and a user of a far site.
@@ -41,28 +41,28 @@ type watching struct{ here, far bool }
 // user is a user here.
 type user struct {
 	resources map[string]code.Presence
-	next      time.Time // far sites are told again then at the earliest
-	late      bool      // there may be something to tell at that time
+	next      time.Time // the earliest time at which far sites are told again
+	late      bool      // there may be news at that time
 	stale     bool      // not heard of since the server was connected
-	stated    []byte    // as far sites have it; nil: they have nothing
-	to        []uint16  // those sites
+	stated    []byte    // the presence that far sites have; nil: none
+	to        []uint16  // the sites that have it
 }
 
 // outage is a link that is down.
 type outage struct {
 	*component
 	since       time.Time
-	drawn, gone bool // so are the far users shown
+	drawn, gone bool // how the far users are shown
 }
 
 // Bounds.
 const (
 	mostPairs     = 20_000
 	mostResources = 16
-	// A server that is away takes its users with it after awayAfter; a user who does not answer a probe in probeFor is not there.
+	// The users of a server that is away count as gone after awayAfter; a user who does not answer a probe within probeFor is not there.
 	awayAfter = time.Minute
 	probeFor  = 30 * time.Second
-	// Far sites are told of one user at most so often: the newest presence then.
+	// leastApart is the least time between two presences of one user that go to far sites; the newest one goes.
 	leastApart = 5 * time.Second
 	resource   = "aldis" // of all far users
 )
@@ -71,7 +71,7 @@ func newPresence(s *step, ns *nodes) presence {
 	return presence{step: s, nodes: ns, pairs: map[pair]*watching{}, users: map[string]*user{}, far: map[uint16]map[string]*code.Presence{}, down: map[uint16]*outage{}}
 }
 
-// of is the pair's state; nil: there is no room for it.
+// of is the state of a pair; nil: there are too many pairs.
 func (p *presence) of(k pair) *watching {
 	w := p.pairs[k]
 	if w == nil && len(p.pairs) < mostPairs {
@@ -149,7 +149,7 @@ func (p *presence) heard(now time.Time, c *component, e *stanza.Element, from, t
 			u.resources[from.resource] = presenceIn(e)
 		}
 		if is, has := u.resources[from.resource]; !u.stale && from.resource != "" && is == before && has == had {
-			return // the server says it once for each far contact
+			return // the server sends it once for each far contact
 		}
 		u.stale = false
 		p.state(from.local)
@@ -177,7 +177,7 @@ func (p *presence) heard(now time.Time, c *component, e *stanza.Element, from, t
 	}
 }
 
-// farSubscription takes in what a far user says to one here of presence.
+// farSubscription takes in a far user's request or answer about a subscription with a user here.
 func (p *presence) farSubscription(now time.Time, c *component, far, here string, s code.Subscription) {
 	k := pair{c.site.ID, here, far}
 	switch s {
@@ -207,8 +207,8 @@ func presenceIn(e *stanza.Element) (p code.Presence) {
 	return p
 }
 
-// best is the presence of the resource that stands for a user: of the highest priority, then the readiest; false: the user is not
-// there.
+// best is the presence of the resource that stands for a user: the one with the highest priority, then the readiest; false: the
+// user is not there.
 func (u *user) best() (best code.Presence, there bool) {
 	for _, name := range slices.Sorted(maps.Keys(u.resources)) {
 		r := u.resources[name]
@@ -219,7 +219,7 @@ func (u *user) best() (best code.Presence, there bool) {
 	return best, there
 }
 
-// state tells far sites of a user here what has changed: those where somebody is subscribed.
+// state sends the changed presence of a user here to the far sites where somebody is subscribed.
 func (p *presence) state(name string) {
 	u := p.users[name]
 	if u == nil || u.stale {
@@ -248,7 +248,7 @@ func (p *presence) state(name string) {
 		if u.stated != nil {
 			p.out.Items = append(p.out.Items, it.Withdrawal())
 			p.remember(keyStated+name, nil)
-			u.next, u.late = p.now.Add(leastApart), true // a user who comes back at once does so under the same bound
+			u.next, u.late = p.now.Add(leastApart), true // leastApart also holds for a user who comes back at once
 			p.late = due.Earliest(p.late, u.next)
 		} else if !there {
 			delete(p.users, name)
@@ -267,7 +267,7 @@ func (p *presence) state(name string) {
 	p.out.Items = append(p.out.Items, it)
 }
 
-// opened asks the server who is there, and tells it of the far users.
+// opened asks the server who is there, and shows it the far users.
 func (p *presence) opened(now time.Time, c *component) {
 	p.away = time.Time{}
 	asked := map[string]bool{}
@@ -289,7 +289,7 @@ func (p *presence) opened(now time.Time, c *component) {
 	p.asked = now.Add(probeFor)
 }
 
-// sorted are the pairs for which is says so, in an order that is always the same.
+// sorted are the pairs for which is returns true, in an order that is always the same.
 func (p *presence) sorted(is func(pair) bool) (list []pair) {
 	for k := range p.pairs {
 		if is(k) {
@@ -376,7 +376,7 @@ func (p *presence) showSite(now time.Time, c *component) {
 	}
 }
 
-// farItem takes in that a far user is there, or not any more.
+// farItem takes in that a far user is available, or no longer.
 func (p *presence) farItem(now time.Time, c *component, it site.Item) {
 	name, ok := localOf(it.Owner)
 	if it.Kind != site.Endpoint || !ok || name != it.Owner {
@@ -399,7 +399,7 @@ func (p *presence) farItem(now time.Time, c *component, it site.Item) {
 	p.showAll(now, c, name)
 }
 
-// lost drops all that is known of a site.
+// lost drops all users of a site.
 func (p *presence) lost(now time.Time, c *component) {
 	users := p.far[c.site.ID]
 	delete(p.far, c.site.ID)
@@ -415,7 +415,7 @@ func (p *presence) showAll(now time.Time, c *component, name string) {
 	}
 }
 
-// show shows a far user, nil where the user is not there, to one user here.
+// show shows a far user to one user here; u is nil if the far user is not available.
 func (p *presence) show(now time.Time, c *component, k pair, u *code.Presence) {
 	e := stanza.New(ns, "presence", "from", jid{k.far, c.site.Domain, resource}.String(), "to", jid{local: k.here, domain: p.cfg.Domain}.String())
 	o := p.down[k.site]

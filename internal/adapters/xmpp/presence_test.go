@@ -8,7 +8,7 @@ import (
 	"aldis/internal/adapters/xmpp"
 )
 
-// subscribe has a user subscribe to another one, who agrees.
+// subscribe subscribes a user to another one, who agrees.
 func (w *world) subscribe(from, to *server, fromUser, toUser string) {
 	w.t.Helper()
 	here, there := domainOf(from.node.ID), domainOf(to.node.ID)
@@ -20,13 +20,13 @@ func (w *world) subscribe(from, to *server, fromUser, toUser string) {
 	from.has(1, fmt.Sprintf("<presence from='%s@%s' to='%s@%s' type='subscribed'/>", toUser, there, fromUser, here))
 }
 
-// present has a client say how it is.
+// present sends a client's presence.
 func (s *server) present(domain, from, to, more string) {
 	s.w.t.Helper()
 	s.say(domain, "<presence from='%s' to='%s'>%s</presence>", from, to, more)
 }
 
-// Presence crosses as state: the newest wins, whoever is subscribed sees it, probes are answered here. It survives restarts, and says
+// Presence crosses as state: the newest wins, whoever is subscribed sees it, probes are answered here. It survives restarts, and shows
 // its age while the link is down.
 func TestPresence(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *xmpp.Config) { c.Drawn, c.Gone = 5*time.Minute, time.Hour })
@@ -56,7 +56,7 @@ func TestPresence(t *testing.T) {
 	ship.has(gone+2, "type='unavailable'")
 	w.Run(time.Hour)
 	ship.has(2, away)
-	// The gateway of the ship knows him after a restart, the gateway of HQ asks its server.
+	// The gateway of the ship knows him after a restart; the gateway of HQ asks its server.
 	w.kill(2)
 	ship.has(3, away)
 	hq.got = nil
@@ -68,7 +68,7 @@ func TestPresence(t *testing.T) {
 	hq.say("ship2.example", "<presence type='unavailable' from='%s' to='anna@ship2.example'/>", bert)
 	w.Run(20 * time.Second)
 	ship.has(gone+3, "type='unavailable'")
-	// A server that is away takes its users with it, and so does one that does not know them any more.
+	// The users of a server that is away, or that does not know them any more, count as gone.
 	for _, end := range []func(){func() { hq.stop(); w.Run(90 * time.Second); hq.connect() }, func() { w.kill(1); w.Run(40 * time.Second) }} {
 		hq.present("ship2.example", bert, "anna@ship2.example", "")
 		w.Run(20 * time.Second)
@@ -90,7 +90,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// A user who changes presence all the time is told of once in five seconds, with the newest; one with hundreds of contacts logs in
+// The presence of a user who changes it all the time goes once in five seconds, the newest; a user with hundreds of contacts logs in
 // without a refusal.
 func TestPresenceThatFlaps(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)

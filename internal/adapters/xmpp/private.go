@@ -15,7 +15,7 @@ func sayPrivately(now time.Time, r *rooms, c *component, m *room, k member, e *s
 	var to member
 	known := m != nil && m.members[k] != nil
 	if known {
-		if to, known = m.called(nick); !known && m.home != r.cfg.ID { // its home may know an occupant that this site has not been told of
+		if to, known = m.called(nick); !known && m.home != r.cfg.ID { // the home of the room may know an occupant that this site does not know
 			to, known = member{m.home, nick}, true
 		}
 	}
@@ -39,7 +39,7 @@ func sayPrivately(now time.Time, r *rooms, c *component, m *room, k member, e *s
 	}
 }
 
-// invited is the user whom a message to or of a room invites (XEP-0045, 7.8.2); zero: nobody.
+// invited is the user whom a message to or from a room invites (XEP-0045, 7.8.2); zero: nobody.
 func invited(e *stanza.Element) jid {
 	if x := e.Kid(nsRoomUser, "x"); x != nil {
 		if i := x.Kid(nsRoomUser, "invite"); i != nil {
@@ -50,7 +50,7 @@ func invited(e *stanza.Element) jid {
 	return jid{}
 }
 
-// invite has a user of this site invite somebody to a room: by a message from user to user (XEP-0249), which the server or the link takes on.
+// invite sends an invitation of a user of this site to a room as a message from user to user (XEP-0249), by the server or the link.
 func invite(now time.Time, r *rooms, e *stanza.Element, from jid, room string) {
 	to := invited(e)
 	asks := stanza.New(ns, "message", "from", from.bare(), "to", to.bare(), "id", e.Get("id")).With(stanza.New(nsInvite, "x", "jid", room))
@@ -62,10 +62,10 @@ func invite(now time.Time, r *rooms, e *stanza.Element, from jid, room string) {
 	}
 }
 
-// hearPrivately gives an occupant here what one of another site has said to it alone; nick is the sender's.
+// hearPrivately gives an occupant here a private message from another site; nick is the sender's.
 func hearPrivately(r *rooms, m *room, nick string, f site.FarMessage, s *code.Message) {
 	to := m.members[member{r.cfg.ID, s.Get(code.Private)}]
-	if k, ok := m.called(s.Get(code.Private)); to == nil && ok && k.site == r.cfg.ID { // its site knows its nick alone
+	if k, ok := m.called(s.Get(code.Private)); to == nil && ok && k.site == r.cfg.ID { // the sender's site only knows the nick
 		to = m.members[k]
 	}
 	if to == nil || len(to.jids) == 0 {

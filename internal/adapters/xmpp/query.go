@@ -8,7 +8,7 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// query answers a question to a far user or domain: none crosses.
+// query answers a question to a far user or domain; questions do not cross.
 func (f *Adapter) query(c *component, e *stanza.Element, to jid) {
 	reply := stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result")
 	var asked *stanza.Element

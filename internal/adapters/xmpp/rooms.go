@@ -20,14 +20,14 @@ import (
 
 // rooms are the rooms (XEP-0045) that more than one site uses. At its home, the site whose server has it, the gateway sits in the
 // room once for each far occupant (home.go). At other sites the gateway is the room (mirror.go). Sites tell each other of their
-// occupants as state, and of lines as messages: one to each site that has somebody there.
+// occupants as state, and of lines as messages: one to each site that has an occupant.
 type rooms struct {
 	*step
 	f        *Adapter
 	all      map[roomID]*room
 	said     []saidAtHome
-	news     time.Time           // when other sites are told of occupants of this LAN that have news; zero: none has
-	early    time.Time           // when the first occupant that is known from a line alone is forgotten; zero: there is none
+	news     time.Time           // when news of occupants of this LAN goes to other sites; zero: there is none
+	early    time.Time           // when the first occupant that is only known from a line is forgotten; zero: there is none
 	charters map[string]*charter // of rooms of the gateway's own server, by name
 	away     time.Time           // when occupants here count as gone, because their server is away; zero: it is there
 }
@@ -48,12 +48,12 @@ type member struct {
 type room struct {
 	roomID
 	members  map[member]*occupant
-	order    []member // of members, as sorted says; nil: they have changed
+	order    []member // of members (sorted); nil: they have changed
 	lines    []past   // at most mostLines, the oldest first
 	subject  code.Message
-	from     string   // nick of the occupant that has set it; "": nobody has
-	sites    []uint16 // that have somebody there: as the home says, or at the home as it is
-	look     []uint16 // that want to know of all occupants, however many there are
+	from     string   // nick of the occupant that has set the subject; "": nobody has
+	sites    []uint16 // sites with an occupant: as the home has reported; at the home itself, as they are
+	look     []uint16 // sites that want to know all occupants, however many there are
 	ear      bool     // clients of other adapters hear and speak there (met.go)
 	listener member   // at the home: the far occupant that hears for all
 }
@@ -64,24 +64,24 @@ type occupant struct {
 	shown string    // nick as the occupants here see it
 	jids  []string  // of clients here, with their resources
 	since time.Time // the occupant entered here
-	until time.Time // a line came before the news of its sender: the occupant is forgotten then; zero: it is known
+	until time.Time // a line came before the news of its sender: when the occupant is forgotten; zero: it is known
 	in    bool      // at the home: the far occupant was let in
 	seen  bool      // at the home: the listener has seen the occupant in this run
-	told  bool      // the occupant is of this site; others know of it, for it has said something, or one of them wants its nick
-	news  bool      // at the home: other sites are to be told of the occupant
+	told  bool      // the occupant is of this site and announced to other sites, because it has spoken, or because another occupant wants its nick
+	news  bool      // at the home: the occupant's news is to go to other sites
 	// Of a room of the gateway's own server:
-	role    role             // that it was given; byRank: none
-	end     []stanza.Element // what is said of it when it goes; nil: as usual
-	founder bool             // it has just made the room
+	role    role             // the role that it was given; byRank: none
+	end     []stanza.Element // elements of the presence that shows its end; nil: the usual ones
+	founder bool             // it has just created the room
 }
 
-// past is a line that was said, kept for occupants who enter later.
+// past is a line that is kept for occupants who enter later.
 type past struct {
 	at   time.Time
 	from string // nick
 	code.Message
 	id     string
-	number string // in the archive; "": it is in none
+	number string // in the archive; "": it is not in one
 }
 
 // Bounds of rooms.
@@ -90,10 +90,10 @@ const (
 	mostMembers = 1000 // of one
 	mostOfOne   = 200  // rooms of other sites that one user here is in
 	mostLines   = 20
-	gatherNews  = 10 * time.Millisecond // a far occupant that enters is shown all others at once: other sites hear of them in one message
-	earlyFor    = 2 * time.Minute       // for the news of an occupant that has said a line already
+	gatherNews  = 10 * time.Millisecond // a far occupant that enters is shown all others at once, and they then go to other sites in one message
+	earlyFor    = 2 * time.Minute       // how long the news of an occupant may come after its first line
 	roomTopic   = "#"                   // begins the topic of a line
-	atHome      = "@"                   // stands before the number of the home where the sender is elsewhere
+	atHome      = "@"                   // stands before the number of the home if the sender is at another site
 	tokenOfRoom = 1 << 63
 )
 
@@ -129,7 +129,7 @@ func (r *rooms) scope(m *room) string {
 	return m.name + atHome + strconv.Itoa(int(m.home))
 }
 
-// idOf is the room that a site means; false: it is none.
+// idOf is the room that a site means; false: there is no such room.
 func (r *rooms) idOf(from uint16, scope string) (roomID, bool) {
 	name, home, elsewhere := strings.Cut(scope, atHome)
 	id := roomID{from, name}
@@ -172,7 +172,7 @@ func sortedMembers(m *room) []member {
 	})
 }
 
-// nick is what a member wants to be called.
+// nick is the nick that a member wants.
 func (m *room) nick(k member) string { return cmp.Or(m.members[k].Nick, k.user) }
 
 // names gives each member a nick of its own: the same at all sites that know the same members.
@@ -199,7 +199,7 @@ func (m *room) called(nick string) (member, bool) {
 	return member{}, false
 }
 
-// others are the sites besides this one that are told of the room.
+// others are the sites besides this one that receive news of the room.
 func (r *rooms) others(m *room) (list []uint16) {
 	list = append(list, m.sites...)
 	if m.home != r.cfg.ID {
@@ -210,8 +210,8 @@ func (r *rooms) others(m *room) (list []uint16) {
 	return slices.DeleteFunc(list, func(id uint16) bool { return id == r.cfg.ID })
 }
 
-// item is how this site names an occupant to others, and with user "" the room: behind the name of the room stands "/" where the room
-// is of this site, else the octet of its home's number, or "@", the number and "/".
+// item is the item by which this site names an occupant to others, and with user "" the room: behind the name of the room
+// stands "/" if the room is of this site, otherwise the octet of its home's number, or "@", the number and "/".
 func (m *room) item(r *rooms, kind site.Kind, user string) site.Item {
 	name := r.scope(m) + "/"
 	if m.home != r.cfg.ID && m.home < ' ' {
@@ -232,8 +232,8 @@ func cutItem(name string) (scope, user string) {
 	return name[:i], name[i+1:]
 }
 
-// state tells other sites of an occupant here. Where more of this site are in a room of it than Occupants, only those sites that look
-// are told, unless the occupant has spoken or another wants its nick.
+// state announces an occupant here to other sites. If a room of this site has more occupants of this site than Occupants, only
+// those sites that look receive it, unless the occupant has spoken or another one wants its nick.
 func (r *rooms) state(m *room, k member) {
 	it, o := m.item(r, site.Listener, k.user), m.members[k]
 	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.told {
@@ -249,13 +249,13 @@ func (r *rooms) state(m *room, k member) {
 	}
 	if o == nil {
 		r.out.Items = append(r.out.Items, it.Withdrawal())
-	} else if len(it.To) > 0 { // else a site that was told before keeps what it has: when it comes back, only changes cross
+	} else if len(it.To) > 0 { // otherwise a site keeps the occupants that it has: when it comes back, only changes cross
 		it.Doc = o.Occupant.Append(nil)
 		r.out.Items = append(r.out.Items, it)
 	}
 }
 
-// stateAll does so for all occupants here.
+// stateAll announces all occupants here.
 func (r *rooms) stateAll(m *room) {
 	for _, k := range m.sorted() {
 		if k.site == r.cfg.ID || k.site == metSite {
@@ -264,7 +264,7 @@ func (r *rooms) stateAll(m *room) {
 	}
 }
 
-// farItem takes in that somebody is in a room at a far site, or what the home says of its sites.
+// farItem takes in an occupant at a far site, or the sites of a room from its home.
 func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 	scope, user := cutItem(it.Owner)
 	id, ok := r.idOf(from, scope)
@@ -317,7 +317,7 @@ func (r *rooms) enter(now time.Time, m *room, k member, o code.Occupant, until t
 	if before == nil {
 		before = &occupant{}
 		m.put(k, before)
-	} else if before.Occupant == o { // a line of it came first
+	} else if before.Occupant == o { // its line came first
 		before.until = until
 		return before
 	}
@@ -327,7 +327,7 @@ func (r *rooms) enter(now time.Time, m *room, k member, o code.Occupant, until t
 	return before
 }
 
-// leave takes a member out. why are the codes of its end.
+// leave takes a member out. why are the status codes.
 func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	o := m.members[k]
 	if o == nil {
@@ -348,12 +348,12 @@ func (r *rooms) leave(now time.Time, m *room, k member, why []string) {
 	r.drop(m)
 }
 
-// settle gives members their nicks; changed has changed otherwise, too.
+// settle gives members their nicks; changed is a member that has changed in another way, too.
 func (r *rooms) settle(now time.Time, m *room, changed member) {
 	names := m.names()
 	for _, k := range m.sorted() {
 		o := m.members[k]
-		if names[k] != m.nick(k) && m.home == r.cfg.ID { // all sites have to know the occupant that has that nick
+		if names[k] != m.nick(k) && m.home == r.cfg.ID { // all sites must know the occupant that has that nick
 			for first, name := range names {
 				if name == m.nick(k) && first.site == r.cfg.ID && !m.members[first].told {
 					m.members[first].told = true
@@ -372,7 +372,7 @@ func (r *rooms) settle(now time.Time, m *room, changed member) {
 	}
 }
 
-// sitesOf finds, at the home, which sites have somebody in a room, and tells them.
+// sitesOf finds, at the home, which sites have an occupant in a room, and tells these sites.
 func (r *rooms) sitesOf(m *room) {
 	if m.home != r.cfg.ID {
 		return
@@ -388,7 +388,7 @@ func (r *rooms) sitesOf(m *room) {
 		return
 	}
 	m.sites = sites
-	if len(sites) == 0 && !m.ear { // nobody hears here what happens in the room
+	if len(sites) == 0 && !m.ear { // nobody listens in the room here
 		for _, o := range m.members {
 			o.seen = false
 		}
@@ -406,7 +406,7 @@ func (r *rooms) sitesOf(m *room) {
 	r.stateAll(m)
 }
 
-// lost drops all that a site has told.
+// lost drops all occupants of a site.
 func (r *rooms) lost(now time.Time, id uint16) {
 	for _, m := range listed(r.all) {
 		for _, k := range m.sorted() {
@@ -424,8 +424,8 @@ func listed(all map[roomID]*room) []*room {
 	})
 }
 
-// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one alone. It answers the line's
-// number in the archive.
+// carry takes a line of an occupant here into custody for all sites that have somebody in the room, or for one site alone. It
+// returns the line's number in the archive.
 func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine *ours, alone ...uint16) (number string) {
 	s.Kind, s.About, s.Ref, s.Ask, s.Markable = code.Chat, code.Nothing, code.Ref{}, false, false
 	s.Drop(code.ReplyTo, code.Fallback, code.Nick)
@@ -448,12 +448,12 @@ func (r *rooms) carry(now time.Time, m *room, from string, s *code.Message, mine
 		r.state(m, member{r.cfg.ID, from})
 	}
 	if o != nil && o.Nick != "" && now.Before(o.since.Add(earlyFor)) {
-		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may be there before the news of its sender
+		s.Fields = append(s.Fields, code.Field{Tag: code.Nick, Text: o.Nick}) // the line may arrive before the news of its sender
 	}
 	offer := r.f.uploads.offer(*s)
 	s = &offer
 	line := site.Message{Published: true, Topic: roomTopic + r.scope(m), From: from, Parts: []site.Part{{Data: s.Append(nil)}}}
-	if mine != nil { // it has one fate for each site; the first bad one is told
+	if mine != nil { // it has one fate for each site; the sender is told the first bad one
 		line.Token, line.Lasting = tokenOfRoom|mine.token(0), true
 	}
 	about := rule.Subject{Kind: rule.Room, From: from, To: r.address(m, ""), Mark: s.Get(code.Label), Octets: len(line.Parts[0].Data)}
@@ -476,7 +476,7 @@ func (m *room) keep(p past) {
 	}
 }
 
-// farLine takes what somebody said in a room at a far site, or what its home says of an occupant here.
+// farLine takes a line of an occupant at a far site, or a removal of an occupant here by the room's home.
 func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	scope, ok := strings.CutPrefix(f.Message.Topic, roomTopic)
 	id, ok2 := r.idOf(f.Site, scope)

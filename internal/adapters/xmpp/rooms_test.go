@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// muc is the room service of a server, with one room: as much of XEP-0045 as the gateway meets.
+// muc is the room service of a server, with one room: the part of XEP-0045 that the gateway uses.
 type muc struct {
 	s    *server
 	jids map[string]string // by nick
@@ -141,7 +141,7 @@ func (m *muc) whisper(jid, nick, id, inside string) {
 	m.give(m.jids[nick], fmt.Sprintf("<message from='%s/%s' to='TO' id='%s' type='chat'>%s</message>", room, m.nick[jid], id, inside))
 }
 
-// restart ends the service as a crash of the server does: nobody is in the room.
+// restart empties the room, like a crash of the server.
 func (m *muc) restart() {
 	m.jids, m.nick, m.list = map[string]string{}, map[string]string{}, nil
 }
@@ -172,7 +172,7 @@ func (c far) heard(texts ...string) int {
 }
 
 // Three sites share a room. An occupant who enters sees the others and the last lines at once. Each line comes to everybody once, nicks that
-// collide are settled alike everywhere, and an occupant who is put out hears of it. Servers and gateways are killed meanwhile.
+// collide are settled alike everywhere, and an occupant who is put out is told. Meanwhile servers and gateways are killed.
 func TestRoom(t *testing.T) {
 	for _, name := range []string{"iridium-dialup", "hf-2400"} {
 		t.Run(name, func(t *testing.T) {
@@ -220,12 +220,13 @@ func TestRoom(t *testing.T) {
 			for _, from := range []string{"anna", "bert", "dora"} {
 				all("at first", from)
 			}
-			// An occupant who enters later gets what was said.
+			// An occupant who enters later gets the earlier lines.
 			carl := far{w.servers[2], "carl@ship2.example/x", "carl"}
 			carl.enter()
 			check.Equal(t, "carl gets the last lines", carl.heard("says 0", "<delay "), 3)
 			w.Run(wait)
-			// A nick that somebody here has is refused; one that somebody elsewhere takes at the same time is settled alike.
+			// A nick that somebody here has is refused; if somebody at another site takes it at the same time, it is settled
+			// alike everywhere.
 			eve := far{w.servers[2], "eve@ship2.example/x", "bert"}
 			eve.enter()
 			check.Equal(t, "a nick in use is refused", eve.heard("type='error'", "<conflict "), 1)
@@ -255,7 +256,7 @@ func TestRoom(t *testing.T) {
 			check.Equal(t, "bert hears what waited", m.heard("bert@hq.example/h", "said while the server is away.", room+"/anna"), 1)
 			all("after a restart of the server", "dora")
 			all("after a restart of the server", "bert")
-			// An occupant who is put out is told so, and one who leaves is seen no more.
+			// An occupant who is put out is told, and one who leaves is no longer seen.
 			m.leave("anna@ship2.example/aldis", "<status code='307'/>")
 			w.Run(wait)
 			check.Equal(t, "anna is put out", anna.heard("type='unavailable'", room+"/anna", "code='307'", "code='110'"), 1)
@@ -277,8 +278,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// Three sites, one of them without a link for an hour: ten nicks are taken at each of them meanwhile, and all say something. At the
-// end all have the same lines, each once, and call everybody the same.
+// Three sites, one of them without a link for an hour: meanwhile ten nicks are taken at each of them, and all send lines. At the
+// end all have the same lines, each once, and the same nicks for everybody.
 func TestRoomApart(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		w := newWorld(t, 3, "iridium-dialup", seed)
@@ -318,8 +319,8 @@ func TestRoomApart(t *testing.T) {
 	}
 }
 
-// In a large room other sites are told of those who speak; of all once somebody there asks who is in the room. An occupant who has left is not
-// told of them any more, and coming back costs what has changed.
+// In a large room only occupants who speak are announced to other sites; all are once somebody there asks who is in the room.
+// An occupant who has left is no longer told of them, and coming back costs only the changes.
 func TestLargeRoom(t *testing.T) {
 	for _, told := range []int{20, 0} {
 		t.Run(fmt.Sprint(told), func(t *testing.T) { largeRoom(t, told) })
@@ -374,8 +375,8 @@ func largeRoom(t *testing.T, told int) {
 	check.True(t, "who has gone meanwhile", a.heard("<presence from='"+room+"/user7'", "unavailable") > 0)
 }
 
-// What one occupant says to another alone is heard by that one, wherever both are, and is refused with a reason; a user who is invited
-// to a room hears so at his site.
+// A private message reaches its receiver and nobody else, wherever both are, and is refused with a reason; a user who is invited
+// to a room gets the invitation at his site.
 func TestPrivately(t *testing.T) {
 	w := newWorld(t, 3, "iridium-directip", 1)
 	m := w.servers[1].room()
@@ -403,7 +404,7 @@ func TestPrivately(t *testing.T) {
 	w.servers[2].has(2, "<body>for ") // alma's and anna's
 	w.servers[3].has(1, "<body>for ")
 	check.Equal(t, "none is in the room", len(m.got["carl@hq.example/h"])-m.heard("carl@hq.example/h", "<presence")-m.heard("carl@hq.example/h", "<subject/>"), 1)
-	m.leave("carl@hq.example/h", "") // and the news of it has not crossed
+	m.leave("carl@hq.example/h", "") // and the news of his leaving has not crossed
 	tell(a, "carl", "p6", "for carl again")
 	w.Run(2 * time.Minute)
 	check.Equal(t, "who has left does not hear", a.heard("id='p6'", "type='error'", "item-not-found"), 1)

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// judge asks the rules about something: its mark, or the rule that keeps it here.
+// judge asks the rules about a subject: it returns the subject's mark, or the rule that keeps it here.
 func (s *step) judge(now time.Time, about rule.Subject) (mark site.Mark, keeps *rule.Rule) {
 	mark.Expires = now.Add(s.cfg.Life)
 	r := rule.Judge(s.cfg.Rules, &about)
@@ -30,7 +30,7 @@ func (s *step) judge(now time.Time, about rule.Subject) (mark site.Mark, keeps *
 	return mark, nil
 }
 
-// judged puts a message into custody for those of the sites that the rules let it go to: one Carry for all with the same mark.
+// judged puts a message into custody for the sites to which the rules let it go: one Carry for all with the same mark.
 func (s *step) judged(now time.Time, about rule.Subject, to []uint16, m site.Message) {
 	var groups []site.Carry
 	for _, id := range to {
@@ -51,7 +51,7 @@ func (s *step) judged(now time.Time, about rule.Subject, to []uint16, m site.Mes
 	s.out.Carry = append(s.out.Carry, groups...)
 }
 
-// SubjectOf is what the rules see of a stanza of a client, with the octets that go to custody; false: nothing of it crosses.
+// SubjectOf is the subject of a client's stanza for the rules, with the octets that go to custody; false: nothing in it crosses.
 func SubjectOf(e *stanza.Element) (s rule.Subject, ok bool) {
 	from, ok := parseJID(e.Get("from"))
 	to, ok2 := parseJID(e.Get("to"))

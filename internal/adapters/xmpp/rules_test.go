@@ -10,7 +10,7 @@ import (
 	"aldis/internal/site"
 )
 
-// What a rule keeps here does not cross, and its sender is told; what a rule makes urgent overtakes what waits.
+// A message that a rule keeps here does not cross, and its sender is told; a message that a rule makes urgent overtakes waiting ones.
 func TestRules(t *testing.T) {
 	flash := site.Flash
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *xmpp.Config) {

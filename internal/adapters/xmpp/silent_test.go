@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A ship that listens alone on a radio net reads its room and its messages; what its own users say goes when the silence ends.
+// A ship that only listens on a radio net gets its room's lines and its messages; the lines of its own users go when the silence ends.
 func TestSilentShip(t *testing.T) {
 	w := newWorld(t, 3, "hf-300", 7, func(c *xmpp.Config) { c.Occupants = 20 })
 	hq, ship := w.servers[1], w.servers[3]
@@ -43,7 +43,7 @@ func TestSilentShip(t *testing.T) {
 	check.Equal(t, "bert hears it", m.heard("bert@hq.example/h", "said in silence"), 1)
 }
 
-// The first word after the start of two gateways is there soon.
+// The first message after the start of two gateways arrives soon.
 func TestFirstWord(t *testing.T) {
 	for name, most := range map[string]time.Duration{"iridium-dialup": 5 * time.Second, "iridium-directip": 10 * time.Second} {
 		for seed := uint64(1); seed <= 3; seed++ {

@@ -8,7 +8,7 @@ import (
 	"aldis/internal/site"
 )
 
-// refuse tells a client that a stanza of it was refused, counts it, and tells the operator: each reason once a minute.
+// refuse tells a client that its stanza was refused, counts the refusal, and logs it: each reason once a minute.
 func (f *Adapter) refuse(now time.Time, c *component, e *stanza.Element, reason, condition, text string) {
 	f.trouble.Count("refused " + reason)
 	if kind := e.Get("type"); (e.Name == "message" || e.Name == "iq") && kind != "error" && kind != "result" {
@@ -25,10 +25,10 @@ func (f *Adapter) skipped(now time.Time, c *component, ev Skipped) {
 	f.refuse(now, c, &ev.Element, string(ev.Fault.Reason), "policy-violation", ev.Fault.Text)
 }
 
-// short is a text of a stranger for the log.
+// short cuts a text of a stranger for the log.
 func short(text string) string { return text[:min(len(text), 128)] }
 
-// farTrouble ends a message of a far site that could not be read: a gateway of another version, or one that lies.
+// farTrouble ends a message of a far site that could not be read: its gateway has another version, or lies.
 func (f *Adapter) farTrouble(now time.Time, m site.FarMessage, err error) {
 	f.trouble.Count("far_unreadable")
 	f.out.Undelivered = append(f.out.Undelivered, site.Undelivered{Token: m.Token, Why: site.Unfit})
@@ -37,10 +37,10 @@ func (f *Adapter) farTrouble(now time.Time, m site.FarMessage, err error) {
 	}
 }
 
-// Counts are what has happened since the start of the process.
+// Counts are the counters since the start of the process.
 func (f *Adapter) Counts() map[string]int { return maps.Clone(f.trouble.Of) }
 
-// Metrics are the counts and what is there now.
+// Metrics are the counts and the present sizes of the tables.
 func (f *Adapter) Metrics() []site.Metric {
 	connected, waiting := 0, 0
 	for _, c := range f.components {
@@ -61,7 +61,7 @@ func (f *Adapter) Metrics() []site.Metric {
 	}, site.Counters("xmpp_stanzas_total", "XMPP stanzas by what happened to them.", "what", f.Counts())...)
 }
 
-// DescribeItem says what the rules of [[filter]] may go by.
+// DescribeItem returns the properties that rules of [[filter]] can match.
 func (f *Adapter) DescribeItem(it site.Item) site.Subject {
 	s := site.Subject{Type: "other", Owner: it.Owner, Octets: len(it.Doc)}
 	if it.Kind != site.Endpoint {
@@ -70,7 +70,8 @@ func (f *Adapter) DescribeItem(it site.Item) site.Subject {
 	return s
 }
 
-// DescribeMessage says what the rules of [[filter]] and [[message]] may go by: local parts of the sender and of the receiver.
+// DescribeMessage returns the properties that rules of [[filter]] and [[message]] can match: local parts of the sender and of
+// the receiver.
 func (f *Adapter) DescribeMessage(m *site.Message) site.Subject {
 	s := site.Subject{Type: "message", Owner: m.From, Topic: m.Topic}
 	if !m.Published {

@@ -13,18 +13,19 @@ import (
 	"aldis/internal/site"
 )
 
-// Unit is where a unit is: an item of a node that the gateway has for clients here (Config.Nodes), with a place as XEP-0080 has it. As an event
-// it comes from another adapter (internal/adapters/interop), as an order it is what a client has published, for that adapter.
+// Unit is the position of a unit: an item of a node that the gateway has for clients here (Config.Nodes), with a place in the
+// form of XEP-0080. As an event it comes from another adapter (internal/adapters/interop), as an order it is a unit that a
+// client has published, for that adapter.
 type Unit struct {
 	Node, ID      string
-	Name          string // that people know
-	Type          string // of TAK
+	Name          string // the name that people know
+	Type          string // CoT type
 	Lat, Lon      float64
 	Moves         bool    // Course and Speed are known
 	Course, Speed float64 // degrees from north; metres a second
 	Time          time.Time
-	Until         time.Time     // it is shown so long
-	Every         time.Duration // clients are told of it at most so often
+	Until         time.Time     // when it is no longer shown
+	Every         time.Duration // least time between two events about it to a client
 }
 
 // AdapterEvent marks Unit as an event of this adapter.
@@ -33,18 +34,18 @@ func (Unit) AdapterEvent() {}
 // Concerns names no connection: interop takes the order out.
 func (Unit) Concerns() (site.ConnID, bool) { return 0, false }
 
-// Octets of the texts.
+// Octets is the size of the texts.
 func (u Unit) Octets() int { return len(u.Node) + len(u.ID) + len(u.Name) + len(u.Type) }
 
 const (
 	nsPlace = "http://jabber.org/protocol/geoloc"
 	// byXMPP begins the id of a unit that a client has published; the client's bare address follows.
 	byXMPP    = "XMPP."
-	mostUnits = 500 // in a node; the one that ends first makes room
+	mostUnits = 500 // in a node; the one that expires first makes room
 	mostName  = 96  // octets of an id or a name
 )
 
-// meet has these nodes and no others; true: clients may publish there.
+// meet makes these nodes and removes all others; true: clients may publish there.
 func (p *nodes) meet(names map[string]bool) {
 	for id := range p.all {
 		if _, there := names[id.name]; id.home == metSite && !there {
@@ -61,7 +62,7 @@ func (p *nodes) meet(names map[string]bool) {
 	}
 }
 
-// unit takes in where a unit is.
+// unit takes in the position of a unit.
 func (p *nodes) unit(now time.Time, u Unit) {
 	n := p.all[nodeID{home: metSite, name: u.Node}]
 	if n == nil || len(u.ID) > code.MaxNode || !stanza.Printable(u.ID) || !now.Before(u.Until) {
@@ -96,7 +97,7 @@ func (p *nodes) retract(n *node, id string) {
 	p.tell(n, "", stanza.New(nsEvent, "items", "node", n.name).With(stanza.New(nsEvent, "retract", "id", id)))
 }
 
-// turnUnits shows what had to wait, and takes away what has ended.
+// turnUnits shows units that had to wait, and removes those that have expired.
 func (p *nodes) turnUnits(now time.Time, n *node) {
 	for _, i := range slices.Clone(n.items) {
 		if !now.Before(i.until) {
@@ -114,7 +115,7 @@ func (p *nodes) turnUnits(now time.Time, n *node) {
 	}
 }
 
-// place is the unit as XEP-0080 has it. Its type is the text: TAK's own.
+// place is the unit in the form of XEP-0080. Its text is the CoT type.
 func (u *Unit) place() stanza.Element {
 	e := stanza.New(nsPlace, "geoloc")
 	add := func(name, text string) {
@@ -139,7 +140,7 @@ func decimal(v float64, digits int) string {
 	return strconv.FormatFloat(math.Round(v*shift)/shift, 'f', -1, 64)
 }
 
-// publish takes what a client says of a unit of its own.
+// publish takes a client's item about its own unit.
 func (p *nodes) publish(c *component, e, what *stanza.Element, n *node, from jid) {
 	item := what.Kid(nsPubSub, "item")
 	if item == nil {

@@ -13,8 +13,9 @@ import (
 
 const pubsub = "xmlns='http://jabber.org/protocol/pubsub'"
 
-// Units of other adapters are items of a node, for clients of the LAN's server and of the gateway's own: a client that has subscribed is told of each
-// as often as the rule says, and of its end. What a client publishes goes to the other adapters under its own name. Nothing of it crosses.
+// Units of other adapters are items of a node, for clients of the LAN's server and of the gateway's own: a subscribed client is
+// told of each as often as the rule says, and of its end. A unit that a client publishes goes to the other adapters under the
+// client's name. None of this crosses.
 func TestUnitsInNodes(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *xmpp.Config) {
 		c.Nodes = "tak." + c.Domain
@@ -86,14 +87,14 @@ func TestUnitsInNodes(t *testing.T) {
 		has(1, "<retract id='B-7'/>")
 		iq("get", "g2", "<items node='units'/>")
 		has(1, "id='g2'", "<items node='units'/>")
-		for i := range 510 { // more than a node holds: those that end first make room
+		for i := range 510 { // more than a node holds: units that expire first make room
 			unit("units", fmt.Sprintf("M-%d", i), 1, time.Minute+time.Duration(i)*time.Second)
 		}
 		w.Run(time.Second)
 		has(1, "<retract id='M-0'/>")
 		has(0, "<retract id='M-10'/>")
 
-		// What clients publish.
+		// Units that clients publish.
 		place := "<publish node='%s'><item id='%s'><geoloc xmlns='http://jabber.org/protocol/geoloc'>%s</geoloc></item></publish>"
 		iq("set", "p1", fmt.Sprintf(place, "units", "current", "<lat>54.25</lat><lon>-10.5</lon><description>Pinnace</description><text>a-f-S-X</text><bearing>90</bearing><speed>3</speed><timestamp>2026-11-27T08:00:00Z</timestamp>"))
 		iq("set", "p2", fmt.Sprintf(place, "units", "gig", "<lat>1</lat><lon>2</lon>"))

@@ -15,24 +15,24 @@ import (
 	"aldis/internal/site"
 )
 
-// Files is how files of HTTP uploads (XEP-0363) are served. Without a URL they are not, and their addresses cross as text.
+// Files says how files of HTTP uploads (XEP-0363) are served. Without a URL they are not served, and their addresses cross as text.
 type Files struct {
 	Domain string // of the upload service, which is this gateway
-	URL    string // under which clients of this LAN reach the room of files, without "/" at its end; "": none
+	URL    string // of the file room, for clients of this LAN, without "/" at its end; "": none
 	Most   int64  // octets of a file
-	Cross  int64  // of one that crosses
-	Bring  int64  // of one of a far site that comes without being asked for; 0: none does
+	Cross  int64  // octets of a file that crosses
+	Bring  int64  // octets of a far site's file that is fetched although nobody has asked for it; 0: none is
 }
 
-// uploads are the files that clients here have given, and those that far sites offer in messages.
+// uploads are the files that clients here have uploaded, and the files that far sites offer in messages.
 type uploads struct {
 	*step
 	*files.Desk
 	f     *Adapter
 	asks  map[uint64]stanza.Element // for slots
 	ask   uint64
-	given map[string]code.File // by what their addresses have behind that of the room
-	order []string             // of those, the oldest first
+	given map[string]code.File // by the part of their addresses behind the URL of the file room
+	order []string             // keys of given, the oldest first
 	tidy  time.Time
 	told  bool
 }
@@ -40,7 +40,7 @@ type uploads struct {
 const (
 	nsUpload   = "urn:xmpp:http:upload:0"
 	mostGiven  = 2000
-	mostSlots  = 500 // that are asked for now
+	mostSlots  = 500 // slots that are requested at the same time
 	keyGiven   = "d" // id: hash, name, MIME, size
 	keyOffered = "f" // hash: name, MIME, size, site, time
 )
@@ -58,7 +58,7 @@ func newUploads(f *Adapter) *uploads {
 	return u
 }
 
-// event takes in what the room of files tells, or a far gateway of a file; false: it is something else.
+// event takes an event of the file room, or a far gateway's message about a file; false: it is something else.
 func (u *uploads) event(now time.Time, ev site.Event) bool {
 	if !u.told {
 		u.told = true
@@ -135,7 +135,7 @@ func (u *uploads) reserved(ev files.Reserved) {
 		With(stanza.New(nsUpload, "slot").With(stanza.New(nsUpload, "put", "url", ev.Put), stanza.New(nsUpload, "get", "url", ev.Get))))
 }
 
-// uploaded notes a file that a client has given.
+// uploaded notes a file that a client has uploaded.
 func (u *uploads) uploaded(ev files.Uploaded) {
 	raw, err := hex.DecodeString(ev.Hash)
 	if err != nil || len(raw) != 32 {
@@ -155,7 +155,7 @@ func (u *uploads) keep(id string, f code.File) {
 	}
 }
 
-// file is the file of the room here that a message offers by its address; nil: it offers none.
+// file is the file of the file room here that a message offers by its address; nil: it offers none.
 func (u *uploads) file(m *code.Message) *code.File {
 	at := m.Get(code.URL)
 	if at == "" {
@@ -166,7 +166,7 @@ func (u *uploads) file(m *code.Message) *code.File {
 		if f, is := u.given[id]; is {
 			return &f
 		}
-		if f := u.Of(id); f != nil { // one of a far site, which somebody here passes on
+		if f := u.Of(id); f != nil { // a far site's file, which somebody here passes on
 			raw, _ := hex.DecodeString(id)
 			return &code.File{Hash: [32]byte(raw), Size: uint64(f.Size), Name: f.Name, MIME: f.MIME}
 		}
@@ -182,7 +182,7 @@ func (u *uploads) fault(m *code.Message) string {
 	return ""
 }
 
-// offer puts a file in the place of its address, as it goes to far sites.
+// offer replaces the address of a file by the file itself, for far sites.
 func (u *uploads) offer(m code.Message) code.Message {
 	f := u.file(&m)
 	if f == nil {
@@ -198,7 +198,7 @@ func (u *uploads) offer(m code.Message) code.Message {
 	return m
 }
 
-// keeps says whether the rules keep a file from a site.
+// keeps is the rule that keeps a file from a site; nil: none does.
 func (u *uploads) keeps(m *code.Message, from, to string, id uint16) *rule.Rule {
 	if m.File != nil {
 		if r := rule.Judge(u.cfg.Rules, &rule.Subject{Kind: rule.File, From: from, To: to, Mark: m.Get(code.Label), Site: id, Octets: int(m.File.Size)}); r != nil && r.Local {
@@ -209,7 +209,7 @@ func (u *uploads) keeps(m *code.Message, from, to string, id uint16) *rule.Rule 
 	return nil
 }
 
-// offered puts the address under which clients here get a file in the place of the file.
+// offered replaces a file by the address under which clients here get it.
 func (u *uploads) offered(now time.Time, from uint16, m *code.Message) {
 	f := m.File
 	if f == nil {

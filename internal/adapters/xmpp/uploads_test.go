@@ -18,7 +18,7 @@ import (
 	"aldis/internal/site"
 )
 
-// file is the room of files of a site, in memory.
+// file is the file room of a site, in memory.
 func (s *server) file(o files.Order) {
 	var ev site.Event
 	part := func(hash string, n int) string { return fmt.Sprint(hash, "/", n) }
@@ -57,7 +57,7 @@ func (s *server) file(o files.Order) {
 
 func roomOf(id uint16) string { return "https://files." + domainOf(id) }
 
-// upload has a client give a file, and answers its address.
+// upload makes a client upload a file, and returns its address.
 func (s *server) upload(from, name string, b []byte) string {
 	s.w.t.Helper()
 	s.say("upload."+domainOf(s.node.ID), "<iq type='get' id='%[2]s' from='%[1]s' to='upload.%[3]s'><request xmlns='urn:xmpp:http:upload:0' filename='%[2]s' size='%[4]d' content-type='image/jpeg'/></iq>",
@@ -76,8 +76,8 @@ func (s *server) upload(from, name string, b []byte) string {
 	return at
 }
 
-// The file of a message crosses as what it is called, once somebody at the other site asks for it, under an address of that LAN. What is too
-// large, and what a rule keeps, is told to its sender; a file that a site takes unasked comes by itself.
+// The file of a message crosses under its name, when somebody at the other site asks for it, and gets an address of that LAN.
+// The sender of a file that is too large, or that a rule keeps, is told; a file that a site takes unasked comes by itself.
 func TestFilesCross(t *testing.T) {
 	w := newWorld(t, 2, "iridium-directip", 7, func(c *xmpp.Config) {
 		c.Files = xmpp.Files{Domain: "upload." + c.Domain, URL: roomOf(c.ID), Most: 100_000, Cross: 50_000}
@@ -137,7 +137,7 @@ func TestFilesCross(t *testing.T) {
 	ship.say("upload.ship2.example", "<iq type='get' id='info' from='%s' to='upload.ship2.example'><query xmlns='http://jabber.org/protocol/disco#info'/></iq>", anna)
 	ship.has(1, "id='info'", "category='store' type='file'", "var='urn:xmpp:http:upload:0'", "<value>100000</value>")
 
-	// In a room, too: those of the same LAN get the address as it was said.
+	// In a room, too: clients of the same LAN get the address as it was sent.
 	a := far{ship, anna, "anna"}
 	a.enter()
 	hq.room().enter(bert, "bert")

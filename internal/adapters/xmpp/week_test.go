@@ -11,8 +11,8 @@ import (
 
 const week = 7 * 24 * time.Hour
 
-// A message to somebody who left a week ago has one end at its sender's client, the true one, though gateways, servers and link were
-// restarted after it was said: refused there, acknowledged another week later, or never on the air.
+// A message to somebody who left a week ago has one outcome at its sender's client, the true one, although gateways, servers
+// and link were restarted after it was sent: refused there, acknowledged another week later, or never on the air.
 func TestMessageToWhoLeftAWeekAgo(t *testing.T) {
 	const reason = "<service-unavailable xmlns='urn:ietf:params:xml:ns:xmpp-stanzas'/>"
 	for seed := uint64(1); seed <= 3; seed++ {
@@ -32,7 +32,7 @@ func TestMessageToWhoLeftAWeekAgo(t *testing.T) {
 				out = 3 * time.Hour
 			}
 			w.Outage(w.Nodes[1], out)
-			for i := range 80 * int(out/(3*time.Hour)) { // what goes on the air is carried through: this fills the window before the message
+			for i := range 80 * int(out/(3*time.Hour)) { // messages on the air are carried through: these fill the window before the message
 				ship.line("hq.example", anna, "carl@hq.example", fmt.Sprint("fill", i), "In the way", "")
 			}
 			ship.line("hq.example", anna, "bert@hq.example", "m", "Call me when you are back", "<request xmlns='urn:xmpp:receipts'/>")

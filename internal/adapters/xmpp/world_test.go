@@ -19,7 +19,7 @@ import (
 	"aldis/internal/site"
 )
 
-// world is gateways with an XMPP adapter each, and a server on each LAN: the users of node 1 are of hq.example, those of node n of
+// world is gateways with an XMPP adapter each, and a server on each LAN: the users of node 1 are at hq.example, those of node n at
 // shipN.example.
 type world struct {
 	*sim.World
@@ -31,7 +31,7 @@ type world struct {
 	clients  map[site.ConnID]*client
 }
 
-// server is what a gateway has instead of one: it keeps what it was given, and answers pings.
+// server stands for the server of a LAN: it keeps the stanzas that it was given, and answers pings.
 type server struct {
 	w    *world
 	node *sim.Node
@@ -40,7 +40,7 @@ type server struct {
 	conn map[string]site.ConnID // by domain
 	muc  *muc                   // nil: nobody has used a room
 	got  []string
-	disk map[string][]byte // of its room of files: by hash, and parts by number
+	disk map[string][]byte // of its file room: by hash, and parts by number
 }
 
 func domainOf(id uint16) string {
@@ -100,7 +100,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	return w
 }
 
-// connect has the server take the gateway's components, as it does after a restart of either.
+// connect makes the server accept the gateway's components, as after a restart of either.
 func (s *server) connect() {
 	s.up, s.conn = true, map[string]site.ConnID{}
 	for _, n := range s.w.Nodes {
@@ -114,7 +114,7 @@ func (s *server) connect() {
 	}
 }
 
-// stop ends the server as kill -9 does.
+// stop ends the server like kill -9.
 func (s *server) stop() {
 	s.up = false
 	for _, n := range s.w.Nodes {
@@ -129,7 +129,7 @@ func (s *server) stop() {
 
 var ping = regexp.MustCompile(`^<iq type='get' id='(aldis-ping-[0-9]+)' from='([^']*)' to='([^']*)'>`)
 
-// order takes what the gateway writes.
+// order takes a stanza that the gateway writes.
 func (s *server) order(o xmpp.Send) {
 	for domain, conn := range s.conn {
 		if conn != o.Conn || !s.up {
@@ -170,14 +170,14 @@ func parse(t testing.TB, text string) (e stanza.Element) {
 	return e
 }
 
-// kill kills a gateway; the server takes the components of the next run.
+// kill kills a gateway; the server accepts the components of the next run.
 func (w *world) kill(id uint16) {
 	w.Kill(w.Nodes[id-1], time.Second)
 	w.Run(2 * time.Second)
 	w.servers[id].connect()
 }
 
-// count is in how many stanzas all of these texts stand.
+// count is how many stanzas have all of these texts.
 func (s *server) count(texts ...string) (n int) {
 stanzas:
 	for _, one := range s.got {
@@ -191,7 +191,7 @@ stanzas:
 	return n
 }
 
-// has expects so many such stanzas.
+// has expects so many stanzas with all of these texts.
 func (s *server) has(n int, texts ...string) {
 	s.w.t.Helper()
 	if got := s.count(texts...); got != n {
@@ -210,7 +210,7 @@ func (s *server) line(domain, from, to, id, text, more string) {
 	s.say(domain, "<message from='%s' to='%s' type='chat' id='%s' xml:lang='en'><body>%s</body>%s</message>", from, to, id, text, more)
 }
 
-// Everything that a message may hold comes as it was said, with ids that fit on both sides; what does not cross is left out.
+// Everything that a message may hold arrives unchanged, with ids that fit on both sides; elements that do not cross are left out.
 func TestMessagesCross(t *testing.T) {
 	for _, name := range []string{"iridium-dialup", "hf-300"} {
 		t.Run(name, func(t *testing.T) {
@@ -266,8 +266,8 @@ func indexOf(list []string, text string) int {
 	return 0
 }
 
-// Each message comes once and in order, though gateways and servers are killed; one that the link never carried ends at its
-// sender's client, also in a later run of the gateway; one that the far server refuses ends with its reason.
+// Each message arrives once and in order, although gateways and servers are killed; a message that the link never carried ends at its
+// sender's client, also in a later run of the gateway; a message that the far server refuses ends with its reason.
 func TestMessagesEnd(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		w := newWorld(t, 2, "iridium-dialup", seed, func(c *xmpp.Config) { c.Life = time.Hour })
@@ -303,7 +303,7 @@ func TestMessagesEnd(t *testing.T) {
 			}
 		}
 		check.Equal(t, "lines", last, said)
-		hq.deaf = true // it stops before it has read what it was given
+		hq.deaf = true // it stops before it has read the stanzas that it was given
 		say(3)
 		w.Run(5 * time.Second)
 		hq.stop()
@@ -339,7 +339,7 @@ func TestMessagesEnd(t *testing.T) {
 	}
 }
 
-// A hundred messages wait when the far server refuses them all: each ends once, with its reason.
+// A hundred messages wait, and the far server refuses them all: each ends once, with its reason.
 func TestHundredRefusals(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7)
 	hq, ship := w.servers[1], w.servers[2]

@@ -16,8 +16,8 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// Two real gateways with rules at one of them, and unmodified 2.7 peers: what a rule keeps here is found here alone, what
-// it denies is found nowhere; gateway adverts says so.
+// Two real gateways with rules at one of them, and unmodified 2.7 peers: an advertisement that a rule keeps here is only found
+// here, one that it denies is found nowhere; gateway adverts reports both.
 func TestRulesWithRealPeers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

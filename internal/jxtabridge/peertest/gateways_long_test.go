@@ -110,7 +110,7 @@ func (p *process) kill() {
 	p.cmd.Wait()
 }
 
-// BiDi pipes and sockets through two real gateways: what a block costs on the link, and that nobody loses an octet when
+// BiDi pipes and sockets through two real gateways: the cost of a block on the link, and that no octet is lost when
 // the link is down for longer than 2.7 waits for an acknowledgement and a gateway is killed meanwhile.
 func TestStreamsThroughRealGateways(t *testing.T) {
 	t.Parallel()

@@ -7,8 +7,8 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// Peers over HTTP, the transport of 2004, meet each other, and one over TCP: rendezvous, discovery, propagate and
-// unicast pipes as over TCP. All that goes to them goes through their polls.
+// Peers over HTTP, the transport of 2004, meet each other, and a peer over TCP: rendezvous, discovery, propagate and
+// unicast pipes work as over TCP. All messages to them go through their polls.
 func TestPeersOverHTTP(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -66,8 +66,8 @@ func TestPeersOverHTTP(t *testing.T) {
 	}
 }
 
-// A gateway that was killed and came back has its polls again, and what waited goes out by them; what a peer said
-// before it polled again is taken in.
+// A gateway that was killed and came back has its polls again, and waiting messages go out by them; messages of a peer
+// before it polled again are taken in.
 func TestGatewayRestartOverHTTP(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{field.KindJXSE27, field.KindJXTA22} {

@@ -11,8 +11,8 @@ import (
 
 func multicast(c *jxtabridge.Config) { c.Multicast = "224.0.1.85:1234" }
 
-// Peers that were told of no rendezvous find the gateway by multicast, and through it a far peer. What they say to
-// everybody goes out twice, by multicast and to their rendezvous, and arrives once.
+// Peers that know no rendezvous find the gateway by multicast, and through it a far peer. Their messages to
+// everybody go out twice, by multicast and to their rendezvous, and arrive once.
 func TestPeersFindTheGatewayByMulticast(t *testing.T) {
 	t.Parallel()
 	for _, kind := range multicastKinds {
@@ -50,8 +50,8 @@ func TestPeersFindTheGatewayByMulticast(t *testing.T) {
 	}
 }
 
-// A peer without any rendezvous, JXSE 2.7's ad-hoc mode, asks by multicast and is answered by multicast from what the
-// gateway knows of the far side; what it says to everybody crosses once.
+// A peer without any rendezvous, JXSE 2.7's ad-hoc mode, asks by multicast and is answered by multicast from the far
+// advertisements that the gateway knows; its messages to everybody cross once.
 func TestAdhocPeerDiscoversFarService(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 60*time.Second)

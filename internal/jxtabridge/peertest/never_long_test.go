@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// never watches the peers for as long as d, and fails at once when one has had an event that must not come, or ends.
+// never watches the peers for the time d, and fails at once if one gets an event that must not come, or ends.
 func (w world) never(d time.Duration, what string, match func(field.Event) bool, peers ...*field.Peer) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(w.ctx, d)

@@ -63,9 +63,9 @@ type side struct {
 	pending map[uint64]site.FarMessage // not done
 	memory  map[string][]byte
 	slowest time.Duration // of one Step
-	down    bool          // the way to the other side
+	down    bool          // the link to the other side
 	late    []site.Event
-	delay   time.Duration // of that way; set before anything crosses
+	delay   time.Duration // of that link; set before anything crosses
 	wire    chan crossing
 	octets  map[string]int // of payloads' elements given to the link, by service
 	crossed map[string]int // and how many
@@ -78,7 +78,7 @@ type crossing struct {
 	ev  site.Event
 }
 
-// slow makes the way between two sides take a while in both directions.
+// slow delays everything between two sides in both directions.
 func slow(a, b *side, delay time.Duration) {
 	for _, s := range []*side{a, b} {
 		s.wire = make(chan crossing, 1<<16)
@@ -101,7 +101,7 @@ func slow(a, b *side, delay time.Duration) {
 	}
 }
 
-// arrives waits for the time at which something on its way has arrived, and is false when the test ends before.
+// arrives waits until something under way has arrived, and returns false if the test ends before.
 func arrives(ctx context.Context, due time.Time) bool {
 	select {
 	case <-time.After(time.Until(due)):
@@ -111,7 +111,7 @@ func arrives(ctx context.Context, due time.Time) bool {
 	}
 }
 
-// post hands an event to a side after the way's delay.
+// post hands an event to a side after the delay of the link.
 func (s *side) post(to *side, ev site.Event) {
 	s.mu.Lock()
 	delay := s.delay
@@ -238,7 +238,7 @@ func (s *side) tell(ev site.Event) {
 	}
 }
 
-// link takes the way to the other side down and up again; what waited goes at once, in order.
+// link takes the link to the other side down and up again; waiting events then go at once, in order.
 func (s *side) link(up bool) {
 	s.mu.Lock()
 	s.down = !up
@@ -299,7 +299,7 @@ func (s *side) describe(dir string, v any) {
 	s.say("%s", line)
 }
 
-// start opens the gateway's socket and its loop, with what it remembers.
+// start opens the gateway's socket and starts its loop, with its memories.
 func (s *side) start() {
 	s.t.Helper()
 	ln, err := lan.Listen(s.cfg.Address)
@@ -343,14 +343,14 @@ func (s *side) start() {
 	go s.run(b)
 }
 
-// halt ends the gateway as a killed process would: its memory is what it had asked to remember.
+// halt ends the gateway like a killed process: only its memories are left.
 func (s *side) halt() {
 	close(s.stop)
 	<-s.ended
 	s.lan.Shutdown()
 }
 
-// restart starts a halted gateway again and lets the other side tell it what a gateway keeps of far sites.
+// restart starts a halted gateway again and lets the other side send it the items that a gateway keeps of far sites.
 func (s *side) restart() {
 	s.t.Helper()
 	var items []site.Item
@@ -532,8 +532,8 @@ func (w world) await(p *field.Peer, ev, name string) field.Event {
 	return e
 }
 
-// inTime is what a peer said in the order of its stamps, which listeners make; printed is it after the content was
-// checked, and threads may overtake there.
+// inTime is the events of a peer in the order of their stamps, which listeners make; the peer prints them after it has
+// checked the content, and threads may overtake each other there.
 func inTime(p *field.Peer) []field.Event {
 	return slices.SortedStableFunc(slices.Values(p.Events()), func(a, b field.Event) int { return cmp.Compare(a.T, b.T) })
 }

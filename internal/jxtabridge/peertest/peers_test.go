@@ -123,7 +123,7 @@ func TestSubGroup(t *testing.T) {
 }
 
 // Signed and unsigned peers of one LAN, of both generations, meet in a sub-group and in the net peer group, and a far
-// one too; what is said in the sub-group stays in it.
+// one, too; messages in the sub-group stay in it.
 func TestSubGroupOnOneLAN(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 120*time.Second)
@@ -171,8 +171,8 @@ func TestSubGroupOnOneLAN(t *testing.T) {
 	}
 }
 
-// Two peers of one LAN, of different formats, meet each other and a far one. Nobody hears himself, nobody learns an
-// address but the gateway's.
+// Two peers of one LAN, of different formats, meet each other and a far one. No peer hears itself, and none learns an
+// address except the gateway's.
 func TestTwoLocalPeersAndAFarOne(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 90*time.Second)
@@ -225,7 +225,7 @@ func connections(t *testing.T, s *side) string {
 	return strings.Join(direct, "\n")
 }
 
-// A gateway that was killed and came back with what it remembers knows its peers: what arrived for them meanwhile is
+// A gateway that was killed and came back with its memories knows its peers: messages that arrived for them meanwhile are
 // delivered when they dial in again, and they need no new start.
 func TestGatewayRestart(t *testing.T) {
 	t.Parallel()
@@ -258,9 +258,9 @@ func TestGatewayRestart(t *testing.T) {
 	}
 }
 
-// What waited while the link was down comes all at once, and yet the peer's application sees it in order and once.
-// Distance is all that a gateway can do for the order inside a 2.7 peer, so this test gives more of it than usual: it has
-// to hold on a busy machine too.
+// Messages that waited while the link was down come all at once, and yet the peer's application sees them in order and once.
+// Distance is all that a gateway can do for the order inside a 2.7 peer, so this test uses more than usual: it has
+// to hold on a busy machine, too.
 func TestBacklogStaysInOrder(t *testing.T) {
 	w := newWorld(t, 60*time.Second)
 	sa, sb := pair(t, func(c *jxtabridge.Config) { c.Pace = 30 * time.Millisecond })
@@ -278,7 +278,7 @@ func TestBacklogStaysInOrder(t *testing.T) {
 	w.receives(a, "svc", "B", 20, 200, 1)
 }
 
-// A gateway that came back with nothing, not even its peers' leases, gets them all again without a restart of theirs.
+// A gateway that came back without memories, even without its peers' leases, gets all peers again without restarting them.
 func TestGatewayThatForgot(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{field.KindJXSE27, field.KindJXTA22} {

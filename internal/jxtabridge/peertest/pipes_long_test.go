@@ -120,8 +120,8 @@ func (m *modem) quiet(t *testing.T, d time.Duration) {
 	check.Still(t, d, 5*time.Minute, "what is offered to the link", m.total)
 }
 
-// Every type of pipe in both directions across iridium-directip, 200 and 20,000 octets: all octets, once. What crosses
-// is payload and state and what carries them; nothing of JXTA's reliability, routing, leases or queries. The log has the
+// Every type of pipe in both directions across iridium-directip, 200 and 20,000 octets: all octets arrive once. Only payload,
+// state and their carriers cross; nothing of JXTA's reliability, routing, leases or queries. The log has the
 // table of docs/pipes.md.
 func TestPipesAcrossIridium(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "gateway")
@@ -220,7 +220,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 			w.await(b, "discovered", toA)
 		}
 		if messages == 0 {
-			m.quiet(t, 7*time.Second) // what the peers published and looked for
+			m.quiet(t, 7*time.Second) // advertisements and questions of the peers
 		}
 		before := m.total()
 		if p == "bidi" || p == "socket" {
@@ -246,7 +246,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		t.Log(row)
 		table.WriteString(row + "\n")
 	}
-	// The ledger: its octets are the link's, to the octet, and none is for anything but what is named there.
+	// The ledger: its octets are those of the link, to the octet, and all are for the things that it names.
 	sum, carried := 0, 0
 	kinds := map[string]uint64{}
 	for done := false; !done; { // the acknowledgement of a long message may be under way still
@@ -285,7 +285,7 @@ func cross(t *testing.T, binary, name, kindA, kindB string, pipes []string) {
 		}
 	}
 	// One message for each message of an application, one for each stream that was opened: had an acknowledgement, a
-	// query, a lease or a route crossed, there would be more. Of secure pipes each block of TLS is one: 14 of the handshake
+	// query, a lease or a route crossed, there would be more. For secure pipes each block of TLS is one: 14 of the handshake
 	// (ghosts 7), two of an attempt that crossed it, and no more than three of a message.
 	if secure && carried > 14+2+3*messages {
 		t.Errorf("%d messages were carried for %d of the applications: blocks cross more than once", carried, messages)

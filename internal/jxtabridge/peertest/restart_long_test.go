@@ -92,7 +92,7 @@ func TestServedAgainAfterRestart(t *testing.T) {
 		what, kind string
 		http, send bool
 		peer       *field.Peer
-		in, out    []time.Duration // until it heard, and was heard, of each run
+		in, out    []time.Duration // time until it heard, and was heard, in each run
 	}
 	all := []*served{
 		{what: "2.7, idle", kind: field.KindJXSE27}, {what: "2.7, sending", kind: field.KindJXSE27, send: true},
@@ -147,7 +147,7 @@ func TestServedAgainAfterRestart(t *testing.T) {
 			for i, s := range all {
 				group.Go(func() {
 					s.in = append(s.in, first(w, s.peer, "B", dead).At().Sub(begun))
-					if !s.send { // as soon as it has heard something
+					if !s.send { // when it has heard something
 						w.tell(s.peer, fmt.Sprintf("send p%d 200 1", i))
 					}
 					s.out = append(s.out, first(w, b, s.peer.Name(), dead).At().Sub(begun))

@@ -10,7 +10,7 @@ import (
 	"aldis/internal/lab/field"
 )
 
-// An outage longer than the minute after which 2.7 gives a stream up that acknowledges nothing. Both ends keep sending:
+// An outage longer than the minute after which 2.7 gives up a stream that acknowledges nothing. Both ends keep sending:
 // they have to wait, and then everything arrives, in order. After that the gateway of one end is killed and comes back.
 func TestStreamsWaitThroughAnOutage(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestStreamsWaitThroughAnOutage(t *testing.T) {
 				}
 				t.Logf("%s sent in the outage: %v", p.Name(), sent)
 				// 2.7 has one lock for the writers of all streams (ReliableOutputStream.writeLock is a literal): the first
-				// that has to wait stops the other too.
+				// that has to wait stops the other, too.
 				if most := max(sent["chat"], sent["file"]); most < 100 || most > 200 {
 					t.Errorf("%s sent %v in the outage; the window is 100 blocks and what is under way", p.Name(), sent)
 				}

@@ -17,7 +17,7 @@ import (
 )
 
 // Somebody at another address dials in with a peer's id. The peer answers the gateway's question, keeps its place and
-// hears everything; the other hears nothing of it.
+// gets all messages; the other gets none.
 func TestSecondAddressGetsNothing(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{field.KindJXSE27, field.KindJXSE27Unsigned, field.KindJXTA22} {
@@ -55,7 +55,7 @@ func TestSecondAddressGetsNothing(t *testing.T) {
 	}
 }
 
-// impostor dials in from another address and says that it is the peer. The answer tells what it has heard so far.
+// impostor dials in from another address and claims to be the peer. The function that it returns gives the octets heard so far.
 func impostor(t *testing.T, s *side, peer string) func() []byte {
 	t.Helper()
 	at := strings.TrimSuffix(s.gateway, ".1") + ".66"

@@ -14,31 +14,31 @@ func (r Room) full(limit Room) bool {
 	return limit.Blocks > 0 && (r.Octets >= limit.Octets || r.Blocks >= limit.Blocks)
 }
 
-// Terms are what a kind of connections has of its own.
+// Terms are the properties of a kind of connections.
 type Terms struct {
 	Window  uint32                          // blocks that the near peer may have without an acknowledgement
 	Repeats uint32                          // how many blocks a repeat sends at most; 0: all that were sent
-	Last    []byte                          // block behind the far end's last one; nil: the format closes otherwise
+	Last    []byte                          // block after the far end's last one; nil: the format closes in another way
 	Pace    func(waiting int) time.Duration // from an acknowledgement to the next new block; nil: at once
-	Near    Room                            // of what waits for the near peer
-	Soft    Room                            // of what waits for the link, where the window closes; zero: the format cannot say so
-	Hard    Room                            // of what waits for the link, where blocks of the near peer are refused
+	Near    Room                            // for blocks that wait for the near peer
+	Soft    Room                            // for blocks that wait for the link: the window closes; zero: the format cannot close it
+	Hard    Room                            // for blocks that wait for the link: further blocks of the near peer are refused
 	Reorder int                             // blocks of the near peer beyond a gap that are kept
-	AckKept bool                            // such a block that comes again is answered with what was acknowledged last
-	GiveUp  time.Duration                   // a near peer that is there and acknowledges nothing for so long is given up
-	Closing time.Duration                   // the same behind the far end's last block
-	Patient bool                            // unless nothing waits behind what was sent: perhaps only its acknowledgement was lost
+	AckKept bool                            // if such a block comes again, the last acknowledgement is repeated
+	GiveUp  time.Duration                   // a near peer that is there and acknowledges nothing for that time is given up
+	Closing time.Duration                   // the same after the far end's last block
+	Patient bool                            // it is not given up if no further block waits: perhaps only the acknowledgement was lost
 }
 
-// State is what a restart has to know, besides the position.
+// State is the state for a restart, without the position.
 type State struct {
 	Held    bool   `json:"held,omitempty"`    // the far gateway has enough
 	Holding bool   `json:"holding,omitempty"` // the far gateway was told to pause
-	Ending  bool   `json:"ending,omitempty"`  // Final is the far end's last block; behind it the near peer is closed
+	Ending  bool   `json:"ending,omitempty"`  // Final is the far end's last block; after it the near peer is closed
 	Final   uint32 `json:"final,omitempty"`
 }
 
-// Send is what leaves for the near peer: a block, or the data of an acknowledgement, which has number 0.
+// Send is a block for the near peer, or with number 0 the data of an acknowledgement.
 type Send struct {
 	Number uint32
 	Data   []byte
@@ -47,54 +47,54 @@ type Send struct {
 
 // Output is what the caller has to do, in this order.
 type Output struct {
-	Freed       []*Block // the near peer has these far blocks
-	Closed      bool     // and the far end's last block
+	Freed       []*Block // far blocks that the near peer now has
+	Closed      bool     // it also has the far end's last block
 	Send        []Send
-	Hold, Go    bool // the far gateway has to be told: send no more for now; send again
+	Hold, Go    bool // tell the far gateway to pause; to go on
 	GaveUp      bool // the near peer is there and takes nothing
-	Interrupted bool // the near peer has not heard yet that its connection was interrupted
+	Interrupted bool // the near peer does not know yet that its connection was interrupted
 }
 
-// Conversation is the gateway's end of one connection. All that it holds is its own. New makes one.
+// Conversation is the gateway's end of one connection. It shares no memory with others. New makes one.
 type Conversation[B any] struct {
 	terms *Terms
 	state State
-	open  bool // the near peer can be sent something
+	open  bool // blocks can be sent to the near peer
 	ended bool // it only answers late blocks
 
 	// From the near peer to the link.
-	taken      uint32        // highest block that was taken, all before it too
+	taken      uint32        // highest block that was taken, with all before it
 	early      map[uint32]B  // blocks beyond a gap
-	toLink     Room          // what the far site does not have yet
+	toLink     Room          // blocks that the far site does not have yet
 	shut       bool          // the near peer was told that the window is closed
 	reopen     time.Time     // when it is told again that the window is open
-	reopenWait time.Duration // before the telling after that
+	reopenWait time.Duration // the wait before it is told once more
 
 	// From the link to the near peer.
-	acked       uint32            // highest block that the near peer has acknowledged, all before it too
+	acked       uint32            // highest block that the near peer has acknowledged, with all before it
 	sent        uint32            // highest block that was sent, or at least acked
 	queue       map[uint32]*Block // beyond acked
 	octets      int               // of the far blocks in it
-	due         time.Time         // of the next repeat; zero: nothing is to be repeated
+	due         time.Time         // of the next repeat; zero: there is nothing to repeat
 	wait        time.Duration     // from one repeat to the next
 	hurry       int               // how many repeats are left at hurryEvery
-	stuck       time.Time         // since when the near peer has acknowledged nothing that it was sent
-	extra       uint32            // blocks let through beyond the window after repeats without an answer
+	stuck       time.Time         // since when the near peer has acknowledged none of the blocks sent to it
+	extra       uint32            // blocks sent beyond the window after repeats without an answer
 	lost        uint32            // highest block sent before the last repeat
 	next        time.Time         // earliest time of the next new block; see Terms.Pace
 	paced       time.Time         // when a block that waits for next is sent; zero: none waits
 	interrupted bool              // nothing is sent until the near peer has acknowledged the interruption
 }
 
-// New makes a conversation at its beginning. Until it is open the near peer is sent nothing.
+// New makes a conversation at its beginning. Until it is open, nothing is sent to the near peer.
 func New[B any](terms *Terms, state State, open bool) Conversation[B] {
 	return Conversation[B]{terms: terms, state: state, open: open, early: map[uint32]B{}, queue: map[uint32]*Block{}, wait: FirstRepeat}
 }
 
-// Open says that the near peer can be sent something.
+// Open makes it possible to send to the near peer.
 func (c *Conversation[B]) Open() { c.open = true }
 
-// Start starts the clocks of a conversation of before a restart. The near peer may wait for a window that was closed
+// Start starts the clocks of a conversation from before a restart. The near peer may wait for a window that was closed
 // then.
 func (c *Conversation[B]) Start(now time.Time) {
 	c.stuck, c.shut = now, c.state.Held
@@ -103,10 +103,10 @@ func (c *Conversation[B]) Start(now time.Time) {
 	}
 }
 
-// State is what has to be remembered whenever it changes.
+// State is the state that has to be saved whenever it changes.
 func (c *Conversation[B]) State() State { return c.state }
 
-// Position is the highest block that was taken of the near peer, and the highest that it has acknowledged.
+// Position is the highest block that was taken from the near peer, and the highest block that it has acknowledged.
 func (c *Conversation[B]) Position() (taken, acked uint32) { return c.taken, c.acked }
 
 // Waiting is how many octets wait for the link and for the near peer, and whether the window is closed.
@@ -145,7 +145,7 @@ func (c *Conversation[B]) Tick(now time.Time, here bool) (out Output) {
 	return out
 }
 
-// Back says that the near peer has dialled in again: it is sent what it may have lost.
+// Back says that the near peer has dialled in again: it is sent the blocks that it may have lost.
 func (c *Conversation[B]) Back(now time.Time) {
 	if c.ended {
 		return
@@ -159,8 +159,8 @@ func (c *Conversation[B]) Back(now time.Time) {
 	}
 }
 
-// End drops what waits for the near peer and answers the tokens of the far blocks in order. Only late blocks are
-// answered then.
+// End drops blocks that wait for the near peer and returns the tokens of the far blocks in order. After that only late blocks are
+// answered.
 func (c *Conversation[B]) End() []uint64 {
 	clear(c.early)
 	c.ended, c.paced, c.reopen = true, time.Time{}, time.Time{}

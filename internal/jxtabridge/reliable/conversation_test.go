@@ -19,7 +19,7 @@ func talk(blocks ...uint32) *Conversation[string] {
 	return &c
 }
 
-// take has the near peer say a block of one octet, and answers how many numbers its acknowledgement has.
+// take takes a block of one octet from the near peer, and returns how many numbers its acknowledgement has.
 func take(c *Conversation[string], n uint32) int {
 	out := c.Accept(n, "x", func(string) bool {
 		c.Give(1)

@@ -1,9 +1,9 @@
 // Package reliable is one end of a reliable JXTA connection, which a gateway keeps in the place of a far peer. The
 // blocks of the connection are numbered. The near peer and the gateway acknowledge and repeat them between themselves;
 // each block crosses the link once. BiDi pipes, sockets and secure pipes use it. Formats, opening and the reasons to end
-// are the caller's.
+// are up to the caller.
 //
-//	near peer -> Look, Take -> link -> Stored
+//	near peer -> Classify, Accept -> link -> Stored
 //	link -> Put, Pump -> near peer -> Ack
 //	                     Tick when Deadline has come
 //
@@ -11,7 +11,7 @@
 //
 // # Files
 //
-//   - conversation.go: what a conversation has and answers
+//   - conversation.go: the state of a conversation, and its questions and answers
 //   - up.go: from the near peer to the link, and the window that the near peer sees
 //   - down.go: from the link to the near peer
 package reliable

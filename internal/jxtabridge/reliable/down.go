@@ -19,14 +19,14 @@ const (
 
 // Block is one block on its way to the near peer.
 type Block struct {
-	Token  uint64 // of the far message that it came in; 0: it was made here
+	Token  uint64 // of the far message in which it came; 0: it was made here
 	Data   []byte
-	Closes bool // it is the sender's last
+	Closes bool // it is the sender's last block
 
 	sent int // how often it was sent
 }
 
-// Put adds block n of the far end; long ones may come behind short ones that were sent later. The answer is Next, Taken
+// Put adds block n of the far end; long ones may come after short ones that were sent later. It returns Next, Taken
 // (a duplicate), Kept (handed in again) or Full. Pump sends it.
 func (c *Conversation[B]) Put(n uint32, b *Block) Place {
 	old := c.queue[n]
@@ -43,7 +43,7 @@ func (c *Conversation[B]) Put(n uint32, b *Block) Place {
 	return Next
 }
 
-// Pump sends the near peer what its window allows, and has the far gateway pause when too much waits.
+// Pump sends the near peer the blocks that its window allows, and makes the far gateway pause when too much waits.
 func (c *Conversation[B]) Pump(now time.Time) (out Output) {
 	c.pump(now, &out)
 	soft := Room{4 * c.terms.Soft.Octets, 2 * c.terms.Soft.Blocks}
@@ -95,11 +95,11 @@ func (c *Conversation[B]) send(n uint32, out *Output) {
 	}
 }
 
-// Ack frees the blocks up to n, which the near peer has. After a restart it may have more than were sent as far as we
-// know, but never more than there are. The answer is Next, Taken (nothing new) or Wrong (it cannot have them).
+// Ack frees the blocks up to n, which the near peer has. After a restart it may have more blocks than were sent as far as we
+// know, but never more than there are. Ack returns Next, Taken (nothing new) or Wrong (it cannot have them).
 func (c *Conversation[B]) Ack(now time.Time, n uint32) (place Place, out Output) {
 	switch {
-	case n > 0 && c.interrupted: // it has heard, and lets go of its connection
+	case n > 0 && c.interrupted: // it knows of the interruption, and drops its connection
 		c.interrupted, c.hurry, c.stuck, c.due = false, hurries, now, time.Time{}
 		c.pump(now, &out)
 		return Taken, out
@@ -128,7 +128,7 @@ func (c *Conversation[B]) Ack(now time.Time, n uint32) (place Place, out Output)
 	if out.Closed {
 		return Next, out
 	}
-	if c.terms.Repeats > 0 && c.acked < c.lost { // what followed a lost block is probably lost too
+	if c.terms.Repeats > 0 && c.acked < c.lost { // the blocks after a lost block are probably lost, too
 		c.send(c.acked+1, &out)
 	}
 	c.pump(now, &out)
@@ -138,15 +138,15 @@ func (c *Conversation[B]) Ack(now time.Time, n uint32) (place Place, out Output)
 	return Next, out
 }
 
-// repeat sends what has no acknowledgement again, or gives the near peer up. It lets one new block go: JXSE 2.7 does
-// not answer a repetition of what it has, only what is new. In a hurry it neither waits longer nor lets one go.
+// repeat sends blocks without an acknowledgement again, or gives the near peer up. It also sends one new block: JXSE 2.7 does
+// not answer a block that it already has, only a new one. In a hurry, repeat neither waits longer nor sends a new one.
 func (c *Conversation[B]) repeat(now time.Time, here bool, out *Output) {
 	limit, patient := c.terms.GiveUp, c.terms.Patient && c.queue[c.sent+1] == nil
 	if c.state.Ending {
 		limit, patient = c.terms.Closing, false
 	}
 	switch {
-	case !here: // it cannot be stuck
+	case !here: // a near peer without a connection is not stuck
 		c.stuck, c.due = now, now.Add(c.wait)
 		return
 	case now.Sub(c.stuck) >= limit && !patient:
@@ -170,8 +170,8 @@ func (c *Conversation[B]) repeat(now time.Time, here bool, out *Output) {
 	c.due = now.Add(c.repeatIn())
 }
 
-// Interrupt stops what goes to the near peer until that has heard of it, and sends it again from the first block
-// without an acknowledgement afterwards.
+// Interrupt stops blocks to the near peer until it knows of the interruption, and afterwards sends them again from the first block
+// without an acknowledgement.
 func (c *Conversation[B]) Interrupt(now time.Time) {
 	if !c.interrupted {
 		c.stuck = now
@@ -179,14 +179,14 @@ func (c *Conversation[B]) Interrupt(now time.Time) {
 	c.interrupted, c.sent, c.due = true, c.acked, now.Add(c.wait)
 }
 
-// Close says that the far end's last block is number final, and sends what is left.
+// Close says that the far end's last block is number final, and sends the remaining blocks.
 func (c *Conversation[B]) Close(now time.Time, final uint32) (out Output) {
 	c.state.Ending, c.state.Final, c.stuck = true, final, now
 	c.pump(now, &out)
 	return out
 }
 
-// Cut drops the blocks behind the first gap and answers their tokens, and the number of the last that is left. Their
+// Cut drops the blocks after the first gap and returns their tokens, and the number of the last block that is left. Their
 // octets stay counted: nothing more comes.
 func (c *Conversation[B]) Cut() (last uint32, cut []uint64) {
 	for last = c.acked; c.queue[last+1] != nil; {
@@ -195,7 +195,7 @@ func (c *Conversation[B]) Cut() (last uint32, cut []uint64) {
 	return last, c.drop(last)
 }
 
-// drop drops the blocks beyond n and answers the tokens of the far ones.
+// drop drops the blocks beyond n and returns the tokens of the far ones.
 func (c *Conversation[B]) drop(n uint32) (tokens []uint64) {
 	for _, m := range slices.Sorted(maps.Keys(c.queue)) {
 		if m <= n {
@@ -218,12 +218,12 @@ func (c *Conversation[B]) Told() bool {
 	return told
 }
 
-// Clear drops what waits for the near peer and answers the tokens of the far blocks in order. Nothing is repeated.
+// Clear drops blocks that wait for the near peer and returns the tokens of the far blocks in order. Nothing is repeated.
 func (c *Conversation[B]) Clear() []uint64 {
 	tokens := c.drop(0)
 	c.interrupted, c.octets, c.extra, c.hurry, c.wait, c.due = false, 0, 0, 0, FirstRepeat, time.Time{}
 	return tokens
 }
 
-// Expect takes a new connection of the far end, whose blocks up to acked are past; nothing waits.
+// Expect takes a new connection of the far end, whose blocks up to acked are done; nothing waits.
 func (c *Conversation[B]) Expect(acked uint32) { c.acked, c.sent = acked, acked }

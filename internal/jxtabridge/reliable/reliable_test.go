@@ -78,7 +78,7 @@ func TestUpCountsWhatTheLinkHas(t *testing.T) {
 	waits("at the end", 0, 0)
 }
 
-// line is a conversation and what it sent.
+// line is a conversation and the blocks that it sent.
 type line struct {
 	Conversation[string]
 	out Output

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// maxAhead is how far ahead a number may be; beyond that it is a mistake.
+	// maxAhead is how far ahead of the last block a number may be; beyond that it is wrong.
 	maxAhead = 1024
 	// closedWindow is how many selective acknowledgements tell JXSE of a queue without room.
 	closedWindow = 102
@@ -50,9 +50,9 @@ func (c *Conversation[B]) Classify(n uint32) Place {
 // Full tells whether so much waits for the link that no block is taken.
 func (c *Conversation[B]) Full() bool { return c.toLink.full(c.terms.Hard) }
 
-// Accept takes block n, which Look has found Next or Early. An early one is kept without an acknowledgement: the near peer
-// keeps it too, until it is durable here. The next, and those that waited for it, go to carry in order until that
-// answers false; then they are acknowledged.
+// Accept takes block n, which Classify has found Next or Early. An early one is kept without an acknowledgement: the near peer
+// keeps it, too, until it is durable here. The next, and those that waited for it, go to carry in order until carry
+// returns false; then they are acknowledged.
 func (c *Conversation[B]) Accept(n uint32, block B, carry func(B) bool) Output {
 	if n > c.taken+1 {
 		c.early[n] = block
@@ -69,13 +69,13 @@ func (c *Conversation[B]) Accept(n uint32, block B, carry func(B) bool) Output {
 	return c.Acknowledge()
 }
 
-// Begin takes a new connection of the near peer, whose blocks up to n are past.
+// Begin takes a new connection of the near peer, whose blocks up to n are done.
 func (c *Conversation[B]) Begin(n uint32) {
 	clear(c.early)
 	c.taken = n
 }
 
-// Duplicate answers a block that Look has found Taken or Kept.
+// Duplicate answers a block that Classify has found Taken or Kept.
 func (c *Conversation[B]) Duplicate(place Place) Output {
 	if place == Kept && !c.terms.AckKept {
 		return Output{}
@@ -83,8 +83,8 @@ func (c *Conversation[B]) Duplicate(place Place) Output {
 	return c.Acknowledge()
 }
 
-// Acknowledge tells the near peer what was taken. A block without an acknowledgement breaks the connection after 60 s,
-// so a closed window is told by selective acknowledgements, which all repeat the highest block. JXSE takes 100 less
+// Acknowledge tells the near peer which blocks were taken. A block without an acknowledgement breaks the connection after 60 s,
+// so selective acknowledgements, which all repeat the highest block, signal a closed window. JXSE takes 100 less
 // their number for the receiver's free space (impl/util/pipe/reliable), and waits while it has more than twice that
 // under way. With closedWindow of them it waits with nothing under way, for as long as it takes.
 func (c *Conversation[B]) Acknowledge() (out Output) {
@@ -109,19 +109,19 @@ func (c *Conversation[B]) Give(octets int) {
 	c.toLink.Blocks++
 }
 
-// Stored counts a block off that the far site has, or will never get.
+// Stored counts off a block that the far site has, or will never get.
 func (c *Conversation[B]) Stored(now time.Time, octets int) Output {
 	c.toLink = Room{max(0, c.toLink.Octets-octets), max(0, c.toLink.Blocks-1)}
 	return c.roomAgain(now)
 }
 
-// Hold says whether the far gateway has enough.
+// Hold takes in whether the far gateway has enough.
 func (c *Conversation[B]) Hold(now time.Time, enough bool) Output {
 	c.state.Held = enough
 	return c.roomAgain(now)
 }
 
-// roomAgain opens the near peer's window when enough of what waited has reached the far site.
+// roomAgain opens the near peer's window when enough waiting blocks have reached the far site.
 func (c *Conversation[B]) roomAgain(now time.Time) Output {
 	soft := c.terms.Soft
 	if !c.shut || c.state.Held || c.ended || c.toLink.Octets > soft.Octets/2 || c.toLink.Blocks > soft.Blocks/2 {
@@ -132,7 +132,7 @@ func (c *Conversation[B]) roomAgain(now time.Time) Output {
 	return c.Acknowledge()
 }
 
-// tellAgain tells a near peer that is there once more that the window is open.
+// tellAgain tells a connected near peer once more that the window is open.
 func (c *Conversation[B]) tellAgain(now time.Time, here bool, out *Output) {
 	switch {
 	case !here:

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Batch reports several units of a site at once.
+// Batch holds the reports of several units of a site.
 //
 //	2 octets  run: numbers of units are those of this run of the site
 //	3 octets  when, in quarters of a second since 1970, modulo 2^24 (48 days)
@@ -29,17 +29,17 @@ type Batch struct {
 	Records []Record
 }
 
-// Form is what a Record says.
+// Form is the kind of a Record.
 type Form uint8
 
 // Forms.
 const (
-	Moved Form = iota // Fix; of it only what Mask names is new
+	Moved Form = iota // Fix, of which only the values named by Mask are new
 	Whole             // Event
 	Lost              // the unit is no more
 )
 
-// Record is one unit's.
+// Record is the report of one unit in a Batch.
 type Record struct {
 	Unit    uint32
 	Version uint8 // of the unit's Whole, 0 or 1
@@ -51,7 +51,7 @@ type Record struct {
 	Gone    Gone       // of a Lost
 }
 
-// What is new in a Moved.
+// Values that are new in a Moved.
 const (
 	NewPlace = 1 << iota
 	NewMotion
@@ -76,21 +76,21 @@ const (
 	mostUnits  = 1 << 20
 	placeBits  = 20
 	placeRange = 1 << placeBits
-	// Near is how far, in millionths of a degree, a unit may have gone from a place that the far side knows for a Moved to
-	// be understood: a fifth below what the coordinates can tell apart.
+	// Near is how far, in millionths of a degree, a unit may have gone from the place that the far side knows, so that a Moved can
+	// still tell where it is: a fifth below the distance that the coordinates can tell apart.
 	Near = placeRange * 2 / 5
 )
 
-// Quarters is a time as a Batch has it.
+// Quarters rounds a time down to the precision of a Batch.
 func Quarters(t time.Time) time.Time { return t.Truncate(Quarter) }
 
-// Head appends what a Batch begins with; records follow by Record.Append.
+// Head appends the head of a Batch; Record.Append appends its records behind it.
 func (b *Batch) Head(dst []byte) []byte {
 	q := uint32(b.At.UnixMilli() / Quarter.Milliseconds())
 	return append(dst, byte(b.Run>>8), byte(b.Run), byte(q>>16), byte(q>>8), byte(q), b.Start<<6|promised(b.Promise))
 }
 
-// promised is the least exponent that says a promise.
+// promised is the least exponent that stands for a promise.
 func promised(d time.Duration) byte {
 	return byte(min(63, math.Ceil(4*math.Log2(max(1, d.Seconds()))-1e-9)))
 }
@@ -126,14 +126,14 @@ func (rec *Record) Append(dst []byte, at time.Time) []byte {
 	return dst
 }
 
-// Sayable says whether a Moved can tell a Fix to a site that knows the unit at another.
+// Sayable says whether a Moved can carry a Fix to a site that knows the unit at another Fix.
 func (a Fix) Sayable(known Fix) bool {
 	near := func(x, y int32) bool { return max(x, y)-min(x, y) < Near }
 	return near(a.Lat, known.Lat) && near(a.Lon, known.Lon) && a.Speed <= mostSpeed && a.Moves == known.Moves &&
 		(a.HAE == noHeight) == (known.HAE == noHeight) && (a.Battery == noBattery) == (known.Battery == noBattery)
 }
 
-// Changed is the mask of what a Moved has to say to a site that knows the unit at another Fix. Heights count from 5 m.
+// Changed is the mask of a Moved for a site that knows the unit at another Fix. A height counts as new from a difference of 5 m.
 func (a Fix) Changed(known Fix) (mask uint8) {
 	if a.Lat != known.Lat || a.Lon != known.Lon {
 		mask |= NewPlace
@@ -150,7 +150,7 @@ func (a Fix) Changed(known Fix) (mask uint8) {
 	return mask
 }
 
-// Onto is the Fix of a unit that was known at another when a Moved came.
+// Onto returns the Fix that a Moved reports of a unit that was known at another Fix.
 func (rec *Record) Onto(known Fix) Fix {
 	if rec.Mask&NewPlace != 0 {
 		known.Lat, known.Lon = nearest(rec.Fix.Lat, known.Lat, 90e6), nearest(rec.Fix.Lon, known.Lon, 180e6)
@@ -167,7 +167,7 @@ func (rec *Record) Onto(known Fix) Fix {
 	return known
 }
 
-// nearest is the number next to known that is low modulo placeRange.
+// nearest is the number nearest to known that equals low modulo placeRange.
 func nearest(low, known, most int32) int32 {
 	d := (low - known) & (placeRange - 1)
 	if d >= placeRange/2 {
@@ -176,7 +176,7 @@ func nearest(low, known, most int32) int32 {
 	return min(max(known+d, -most), most)
 }
 
-// ParseBatch reads a batch that came about now.
+// ParseBatch reads a batch that has arrived at about now.
 func ParseBatch(data []byte, now time.Time) (*Batch, error) {
 	r := &reader{b: data}
 	head := r.next(6)

@@ -16,7 +16,7 @@ type Chat struct {
 	Sender       string // uid
 	Callsign     string
 	Kind         string // type of the sender
-	Room, ID     string // the room's name and id; of words for one device its callsign and uid
+	Room, ID     string // the room's name and id; in a chat with one device, that device's callsign and uid
 	Parent       string
 	Owner        string
 	Message      string // id
@@ -39,17 +39,17 @@ const (
 
 // Flags of a chat.
 const (
-	chatOtherRoom = 1 << iota // another room than that for all
+	chatOtherRoom = 1 << iota // another room than the room for all
 	chatPlace                 // a point that is not 0, 0, in millionths of a degree
 	chatHeight                // height, in metres, and errors are known
-	chatUnusual               // how, life, parent, owner or the sender's type are not as usual
+	chatUnusual               // how, life, parent, owner or the sender's type are unusual
 	chatDest                  // destinations
 	chatTo                    // marti
 	chatNoID                  // no message id
-	chatPoint                 // the point as an event has it, because the short form would not say it as it was
+	chatPoint                 // the point as in an event, because the short form would change it
 )
 
-// ChatOf finds the chat in an event; false: it has another form.
+// ChatOf finds the chat in an event; false: the event has another form.
 func ChatOf(e *cot.Event) (c Chat, ok bool) {
 	chat, link, remarks := e.Find("__chat"), e.Find("link"), e.Find("remarks")
 	if e.Type != "b-t-f" || chat == nil || link == nil || remarks == nil {
@@ -68,16 +68,16 @@ func ChatOf(e *cot.Event) (c Chat, ok bool) {
 	return c, len(e.Point.Other) == 0 && c.Event(chat.Get("messageId") != "").Canonical() == e.Canonical()
 }
 
-// NewChat is what somebody of this name says to a room, in the form that ATAK gives it.
+// NewChat makes the chat with which a sender of this name writes to a room, in the form that ATAK gives it.
 func NewChat(sender, callsign, room, message, text string, at time.Time) Chat {
 	return Chat{Sender: sender, Callsign: callsign, Kind: "a-f-G-U-C", Room: room, ID: room, Parent: rootGroup, Owner: "false", Message: message, How: usualHow,
 		Time: at, Life: usualLife, Point: unknownPlace, Text: text}
 }
 
-// unknownPlace is the place that devices say if they do not know where they are.
+// unknownPlace is the point that devices send if they do not know where they are.
 var unknownPlace = cot.Point{Lat: "0", Lon: "0", HAE: cot.Unknown, CE: cot.Unknown, LE: cot.Unknown}
 
-// Event is the chat as ATAK has it; ids: the message's id stands in it, too.
+// Event is the chat in ATAK's form; ids: with the message's id in it, too.
 func (c *Chat) Event(ids bool) *cot.Event {
 	e := &cot.Event{Version: "2.0", UID: strings.Join([]string{"GeoChat", c.Sender, c.ID, c.Message}, "."), Type: "b-t-f", How: c.How,
 		Time: c.Time, Start: c.Time, Stale: c.Time.Add(c.Life), Point: c.Point}
@@ -119,7 +119,7 @@ func Marti(dests []cot.Dest) cot.Node {
 	return marti
 }
 
-// Append appends the chat; ids as Event's. base and names are as in Append of an event.
+// Append appends the chat; ids is as in Event, base and names are as in the Append of an event.
 func (c *Chat) Append(dst []byte, base time.Time, names Names, ids bool) []byte {
 	k := &coder{names: names, base: base.Truncate(time.Millisecond)}
 	flags := byte(0)
@@ -180,7 +180,7 @@ func (c *Chat) Append(dst []byte, base time.Time, names Names, ids bool) []byte 
 	return append(dst, c.Text...)
 }
 
-// ParseChat reads what Append appended, and says whether the message's id stands in the event.
+// ParseChat reads a chat that Append appended, and says whether the event has the message's id.
 func ParseChat(b []byte, base time.Time, names Names) (c Chat, ids bool, err error) {
 	k := &coder{names: names, base: base.Truncate(time.Millisecond)}
 	r := &reader{b: b}
@@ -260,7 +260,7 @@ func ParseChat(b []byte, base time.Time, names Names) (c Chat, ids bool, err err
 	return c, ids, r.err
 }
 
-// number is the unit that the sender was named by, where it was by a number.
+// number is the number of the unit that is the sender; false: the sender was not named by a number.
 func (c *coder) number(_ string, b []byte) (uint32, bool) {
 	r := &reader{b: b}
 	r.octet()

@@ -24,7 +24,7 @@ func event(t testing.TB, text string) *cot.Event {
 	return e
 }
 
-// sa is a position as ATAK reports it.
+// sa is a position in the form in which ATAK reports it.
 func sa(uid, callsign string, lat, lon, course, speed float64, at time.Time) string {
 	f := at.Format(cot.TimeFormat)
 	return fmt.Sprintf(`<event version="2.0" uid="%s" type="a-f-G-U-C" time="%s" start="%s" stale="%s" how="m-g"><point lat="%.7f" lon="%.7f" hae="22.958679722315807" ce="4.7" le="9999999.0"/><detail><takv os="29" version="4.5.1.13 (55e727de)" device="SAMSUNG SM-G970U" platform="ATAK-CIV"/><contact endpoint="*:-1:stcp" callsign="%s"/><uid Droid="%s"/><precisionlocation altsrc="GPS" geopointsrc="GPS"/><__group role="Team Member" name="Cyan"/><status battery="88"/><track course="%v" speed="%v"/></detail></event>`,
@@ -33,7 +33,7 @@ func sa(uid, callsign string, lat, lon, course, speed float64, at time.Time) str
 
 const strange = `<event version="2.0" uid="x.y" type="z-q" time="2026-05-01T10:00:00.123Z" start="2026-05-01T09:00:00Z" stale="2026-05-02T10:00:00Z" how="h-e" qos="1-r-c" access="Undefined" caveat="c" releasableTo="USA" foo="bar"><point lat="-1.5" lon="0.00000001" hae="-12" ce="0" le="1" note="n"/><detail><a b="" c="0012" d="-0" e="1e5" f="4.50" g="2026-05-01T10:00:00.100Z" h="2026-05-01T10:00:01Z" i="DEADBEEF01" j="deadbeef01" k="F7F71666-8B28-4B57-9FBB-E38E61D33B79" l="1,2.5,x" m="a.b.c.d.a-f-G" n="ANDROID-ab"><b>t<c/>u</b></a><contact callsign="x" extra="y"/><track speed="1"/><remarks>some words about nothing</remarks><n:o xmlns:n="urn:n" xmlns:p="urn:p" p:q="&#233;&lt;"/></detail><other>z</other></event>`
 
-// Every event comes back as it was.
+// Every event comes back unchanged.
 func TestComesBack(t *testing.T) {
 	for _, text := range []string{strange, sa("ANDROID-359975090666199a", "FALCON 6", 54.3233, 10.1394, 31.253471374511719, 7.5, base),
 		strings.Replace(strange, "<detail>", "<detail>"+strings.Repeat("<e>", 25)+strings.Repeat("</e>", 25), 1),
@@ -71,7 +71,7 @@ func (n names) Text(i uint32, callsign bool) (string, bool) {
 	return v[0], ok
 }
 
-// Units that both sides know are numbers; a site that does not know one can tell.
+// Units that both sides know are numbers; a site that does not know one notices.
 func TestNames(t *testing.T) {
 	e := event(t, sa("ANDROID-359975090666199a", "FALCON 6", 54, 10, 0, 0, base))
 	known := names{3: {"ANDROID-359975090666199a", "FALCON 6"}}
@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// A Fix goes on by its course and speed, and comes back through a Moved from a place nearby.
+// A Fix moves on by its course and speed, and comes back through a Moved from a place nearby.
 func TestFix(t *testing.T) {
 	e := event(t, sa("u", "c", 54.3, 179.9999, 90, 15, base))
 	f := code.FixOf(e)
@@ -195,14 +195,14 @@ func FuzzBatch(f *testing.F) {
 	})
 }
 
-// chatText is words to all as ATAK sends them.
+// chatText is a chat for all in the form in which ATAK sends it.
 func chatText(sender, callsign, room, id, message, text string, at time.Time, more string) string {
 	f := at.Format(cot.TimeFormat)
 	return fmt.Sprintf(`<event version="2.0" uid="GeoChat.%s.%s.%s" type="b-t-f" time="%s" start="%s" stale="%s" how="h-g-i-g-o"><point lat="54.323312" lon="10.139411" hae="9999999.0" ce="9999999.0" le="9999999.0"/><detail><__chat parent="RootContactGroup" groupOwner="false" messageId="%s" chatroom="%s" id="%s" senderCallsign="%s"><chatgrp uid0="%s" uid1="%s" id="%s"/></__chat><link uid="%s" type="a-f-G-U-C" relation="p-p"/><remarks source="BAO.F.ATAK.%s" to="%s" time="%s">%s</remarks>%s</detail></event>`,
 		sender, id, message, f, f, at.Add(24*time.Hour).Format(cot.TimeFormat), message, room, id, callsign, sender, id, id, sender, sender, id, f, text, more)
 }
 
-// Words in the usual form take at most 40 octets and themselves, and come back as they were.
+// Chats in the usual form take at most 40 octets besides their text, and come back unchanged.
 func TestChat(t *testing.T) {
 	const sender, text = "ANDROID-359975090666199a", "at the buoy, all well"
 	known := names{3: {sender, "FALCON 6"}}
@@ -229,7 +229,7 @@ func TestChat(t *testing.T) {
 			t.Errorf("%s: %v\n%s", name, err, back.Event(ids).Canonical())
 		}
 	}
-	// A place that the short form does not say as it was is spelt out.
+	// A place that the short form would change is spelt out.
 	short := `lat="54.323312" lon="10.139411" hae="21" ce="4.7"`
 	for _, place := range []string{short, `lat="54.3233124" lon="10.1394117" hae="21.4" ce="4.7"`, `lat="54.323312444" lon="10.13" hae="22.958679722315807" ce="4.7"`, `lat="0" lon="0" hae="0.5" ce="4.7"`} {
 		e := event(t, strings.Replace(chatText(sender, "FALCON 6", "All Chat Rooms", "All Chat Rooms", "5b7a1d3e-0f2c-4d8e-9a51-6f2b8c7d9e10", text, base, ""),
@@ -253,7 +253,7 @@ func TestChat(t *testing.T) {
 func FuzzChat(f *testing.F) {
 	c, _ := code.ChatOf(event(f, chatText("ANDROID-359975090666199a", "F", "HQ", "x", "m", "text", base, `<marti><dest callsign="HQ"/></marti>`)))
 	f.Add(c.Append(nil, base, nil, true))
-	for _, year := range []int{1966, 2210} { // no event is of these
+	for _, year := range []int{1966, 2210} { // no event is of these years
 		c.Time = time.Date(year, 8, 8, 0, 0, 0, 0, time.UTC)
 		f.Add(c.Append(nil, base, nil, true))
 	}

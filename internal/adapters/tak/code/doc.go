@@ -1,6 +1,6 @@
-// Package code encodes CoT events for the link: typed records instead of text. What it does not know by name it spells
-// out; nothing is dropped. The compression of messages in custody (link/compact) works on the result, and finds there
-// what earlier messages held. The package is pure.
+// Package code encodes CoT events for the link: typed records instead of text. It spells out the elements that it does not know by
+// name; nothing is dropped. The compression of messages in custody (link/compact) works on the result, and finds in it
+// the octets of earlier messages. The package is pure.
 //
 // A single event (Append, Parse) is a head, a point and its elements. Words that events share are numbers (words.go).
 // Ids, times and decimal numbers are binary (text.go). Uids and callsigns of units that the far side knows are the

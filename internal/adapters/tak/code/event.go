@@ -14,13 +14,13 @@ import (
 // Flags of the head.
 const (
 	oldVersion  = 1 << iota // a version that is not 2.0
-	rare                    // access, qos, opex, caveat, releasableTo or attributes beside these
+	rare                    // access, qos, opex, caveat, releasableTo or attributes besides these
 	startApart              // start is not time
 	millis                  // times are in milliseconds, not in seconds
-	more                    // elements beside point and detail
-	pointMore               // attributes of the point beside the five
+	more                    // elements besides point and detail
+	pointMore               // attributes of the point besides the five
 	bare                    // no element of details
-	detailFirst             // details before the point
+	detailFirst             // the detail stands before the point
 )
 
 // Elements.
@@ -34,10 +34,10 @@ const (
 	hasKids     = 1 // of a shape's mask
 	hasMore     = 2
 
-	unsaid = 16 // ends of lists at the end of an event that go without saying
+	unsaid = 16 // ends of lists that are left out at the end of an event
 )
 
-// Append appends an event. base is a time that the far side has too; names are the units that it knows, or nil.
+// Append appends an event. base is a time that the far side knows, too; names are the units that it knows, or nil.
 func Append(dst []byte, e *cot.Event, base time.Time, names Names) []byte {
 	c := &coder{names: names, base: base.Truncate(time.Millisecond)}
 	flags := byte(0)
@@ -84,7 +84,7 @@ func Append(dst []byte, e *cot.Event, base time.Time, names Names) []byte {
 	if flags&pointMore != 0 {
 		dst = c.attrs(dst, e.Point.Other)
 	}
-	// The callsign comes first, so that other values may be it.
+	// The callsign comes first, so that other values may refer to it.
 	sign := e.Callsign()
 	dst = c.value(dst, sign, 0)
 	c.callsign = sign
@@ -98,7 +98,7 @@ func Append(dst []byte, e *cot.Event, base time.Time, names Names) []byte {
 	return dst
 }
 
-// point appends where an event is.
+// point appends the position of an event.
 func (c *coder) point(dst []byte, p *cot.Point) []byte {
 	dst = c.coordinate(dst, p.Lat)
 	dst = c.coordinate(dst, p.Lon)
@@ -138,7 +138,7 @@ func (c *coder) readCoordinate(r *reader) cot.Number {
 	return cot.Number(written(r.varint(), int(digits)))
 }
 
-// readPoint reads what point appended.
+// readPoint reads a position that point appended.
 func (c *coder) readPoint(r *reader) (p cot.Point) {
 	p.Lat, p.Lon = c.readCoordinate(r), c.readCoordinate(r)
 	mask := r.octet()
@@ -236,7 +236,7 @@ func indexOf(list []string, name string) int {
 	return -1
 }
 
-// twice says whether an attribute is there twice, which no shape can say.
+// twice says whether an element has an attribute twice, which no shape can express.
 func twice(attrs []cot.Attr) bool {
 	for i := range attrs {
 		for _, b := range attrs[:i] {
@@ -248,8 +248,8 @@ func twice(attrs []cot.Attr) bool {
 	return false
 }
 
-// Parse reads what Append appended, with the same base and names. The error is ErrMalformed, or ErrNames where a unit is
-// named that names does not have.
+// Parse reads an event that Append appended, with the same base and names. The error is ErrMalformed, or ErrNames where a unit is
+// named that is not in names.
 func Parse(b []byte, base time.Time, names Names) (*cot.Event, error) {
 	c := &coder{names: names, base: base.Truncate(time.Millisecond)}
 	r := &reader{b: append(bytes.Clone(b), make([]byte, unsaid)...)}

@@ -9,7 +9,7 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Fix is where a unit is, as precisely as a Batch says it.
+// Fix is the position of a unit, as precisely as a Batch reports it.
 type Fix struct {
 	Lat, Lon int32  // millionths of a degree: 0.11 m
 	HAE      int32  // metres; noHeight: nobody knows
@@ -22,10 +22,10 @@ type Fix struct {
 const (
 	noHeight  = math.MinInt32
 	noBattery = 255
-	mostSpeed = 4095 // tenths, in what a Batch says of a later position
+	mostSpeed = 4095 // tenths of a metre a second, in a Moved
 )
 
-// FixOf an event.
+// FixOf returns the Fix in an event.
 func FixOf(e *cot.Event) Fix {
 	lat, _ := e.Point.Lat.Float()
 	lon, _ := e.Point.Lon.Float()
@@ -50,7 +50,7 @@ func FixOf(e *cot.Event) Fix {
 	return f
 }
 
-// Metres is how far a is from b on the ground.
+// Metres is the distance of a from b on the ground.
 func (a Fix) Metres(b Fix) float64 {
 	north := float64(a.Lat-b.Lat) * metresPerMicro
 	east := math.Remainder(float64(a.Lon)-float64(b.Lon), 360e6) * metresPerMicro * math.Cos(float64(a.Lat)*1e-6*math.Pi/180)
@@ -59,7 +59,7 @@ func (a Fix) Metres(b Fix) float64 {
 
 const metresPerMicro = 6371008.8 * math.Pi / 180 * 1e-6
 
-// After is where the unit is when it has gone on for d by its course and speed.
+// After is where the unit is after it has kept its course and speed for d.
 func (a Fix) After(d time.Duration) Fix {
 	if !a.Moves || a.Speed == 0 || d <= 0 {
 		return a
@@ -67,7 +67,7 @@ func (a Fix) After(d time.Duration) Fix {
 	way := float64(a.Speed) / 10 * d.Seconds()
 	course := float64(a.Course) / 10 * math.Pi / 180
 	lat := float64(a.Lat) + way*math.Cos(course)/metresPerMicro
-	if lat > 90e6 || lat < -90e6 { // over a pole: where it was
+	if lat > 90e6 || lat < -90e6 { // over a pole: the unit stays where it was
 		return a
 	}
 	narrow := max(0.01, math.Cos(lat*1e-6*math.Pi/180))
@@ -80,7 +80,7 @@ func (a Fix) After(d time.Duration) Fix {
 	return a
 }
 
-// Apply is the event with this Fix in it, as far as the event has places for it.
+// Apply returns the event with this Fix in it, as far as the event has attributes for its values.
 func (a Fix) Apply(e *cot.Event) *cot.Event {
 	c := *e
 	c.Point.Lat, c.Point.Lon = cot.Rounded(float64(a.Lat)/1e6, 6), cot.Rounded(float64(a.Lon)/1e6, 6)
@@ -100,7 +100,7 @@ func (a Fix) Apply(e *cot.Event) *cot.Event {
 	return &c
 }
 
-// setAttr changes an attribute that is there.
+// setAttr changes an attribute that the element has.
 func setAttr(n *cot.Node, name, value string) {
 	n.Attrs = slices.Clone(n.Attrs)
 	for i := range n.Attrs {
@@ -110,7 +110,7 @@ func setAttr(n *cot.Node, name, value string) {
 	}
 }
 
-// Brief is the event of a unit with no more than who it is, where and where to, and these elements, where that is much shorter; otherwise
+// Brief is the event of a unit reduced to its name, position, motion and these elements, if that is much shorter; otherwise
 // the event itself.
 func Brief(e *cot.Event, with ...string) *cot.Event {
 	b := *e
@@ -132,7 +132,7 @@ func Brief(e *cot.Event, with ...string) *cot.Event {
 // worthBrief is how many octets Brief has to save.
 const worthBrief = 16
 
-// Round is the event as precisely as a Batch says it: its Fix, errors to a tenth of a metre, times to the second.
+// Round is the event as precisely as a Batch reports it: its Fix, errors to a tenth of a metre, times to the second.
 func Round(e *cot.Event) *cot.Event {
 	c := FixOf(e).Apply(e)
 	for _, n := range []*cot.Number{&c.Point.CE, &c.Point.LE} {
@@ -144,7 +144,7 @@ func Round(e *cot.Event) *cot.Event {
 	return c
 }
 
-// Looks is the part of an event that a Fix and the times do not say: while it stays the same, a later Fix says all.
+// Looks is the part of an event besides its Fix and its times: while it stays the same, a later Fix alone reports the unit.
 func Looks(e *cot.Event) string {
 	c := Fix{HAE: 0, Moves: true, Battery: 0}.Apply(e)
 	if FixOf(e).HAE == noHeight {
@@ -155,7 +155,8 @@ func Looks(e *cot.Event) string {
 	return c.Canonical()
 }
 
-// Marks are the properties of a unit that have to be right at once: its type, which says whose side it is on, its callsign, its team and its role.
+// Marks are the properties of a unit that have to be right at once: its type, which says on whose side it is, its callsign, its
+// team and its role.
 func Marks(e *cot.Event) string {
 	team := cot.Node{}
 	if g := e.Find("__group"); g != nil {

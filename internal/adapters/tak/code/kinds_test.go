@@ -20,7 +20,7 @@ var writeSizes = flag.Bool("write", false, "write the table of docs/tak.md")
 
 const pageFile = "../../../../docs/tak.md"
 
-// maker makes events of a kind, each another one.
+// maker makes events of a kind, each a different one.
 type maker struct {
 	rng *rand.Rand
 	at  time.Time
@@ -69,7 +69,7 @@ func (m *maker) style(color string) string {
 	return fmt.Sprintf(`<strokeColor value="-1"/><strokeWeight value="3.0"/><strokeStyle value="solid"/><fillColor value="%s"/><labels_on value="true"/>`, color)
 }
 
-// event is one with a uid and a detail, true for life.
+// event is an event with a uid and a detail, which is stale after life.
 func (m *maker) event(uid, kind, how, detail string, life time.Duration) string {
 	f := m.at.Format(cot.TimeFormat)
 	return fmt.Sprintf(`<event version="2.0" uid="%s" type="%s" time="%s" start="%s" stale="%s" how="%s"><point lat="%s" lon="%s" hae="%.3f" ce="9999999.0" le="9999999.0"/><detail>%s</detail></event>`,
@@ -88,7 +88,7 @@ func (m *maker) self(kind, platform, more string) string {
 		m.pick("Cyan", "Red"), m.rng.IntN(100), m.rng.Float64()*360, m.rng.Float64()*10, more), 75*time.Second)
 }
 
-// kinds are forty kinds of events, as TAK devices and feeds make them.
+// kinds are forty kinds of events that TAK devices and feeds make.
 var kinds = []struct {
 	name string
 	make func(*maker) string
@@ -220,13 +220,13 @@ var kinds = []struct {
 	}},
 }
 
-// size is what a kind takes.
+// size is the octets of a kind.
 type size struct {
 	name              string
 	xml, alone, after int
 }
 
-// sizesOf codes eight events of each kind, the last seven after those before.
+// sizesOf codes eight events of each kind, the last seven with the earlier ones as context.
 func sizesOf(t *testing.T) (list []size) {
 	for i, k := range kinds {
 		m := &maker{rand.New(rand.NewPCG(15, uint64(i))), base}
@@ -261,7 +261,7 @@ func sizesOf(t *testing.T) (list []size) {
 	return list
 }
 
-// families are the rows of the page: so many kinds that follow each other.
+// families are the rows of the page, each with a number of consecutive kinds.
 var families = []struct {
 	name string
 	n    int
@@ -271,7 +271,7 @@ var families = []struct {
 	{"file offered, received", 2}, {"video, picture", 2}, {"withdrawal", 1}, {"geofence, mission change", 2},
 }
 
-// familyRows are rows of the page, each in two parts: name and octets of CoT, and what is coded.
+// familyRows are rows of the page, each in two parts: name and octets of CoT, and coded octets.
 func familyRows(list []size) (rows [][2]string) {
 	span := func(of []size, octets func(size) int) string {
 		least := octets(slices.MinFunc(of, func(a, b size) int { return octets(a) - octets(b) }))
@@ -292,7 +292,7 @@ func familyRows(list []size) (rows [][2]string) {
 	return rows
 }
 
-// Forty kinds of events come back as they were; after the first of its flow each is smaller than a compact SDK's worst, the
+// Forty kinds of events come back unchanged; after the first of its flow each is smaller than a compact SDK's worst, the
 // median smaller than its median.
 func TestKinds(t *testing.T) {
 	list := sizesOf(t)

@@ -2,15 +2,15 @@ package code
 
 import "strings"
 
-// Short texts of few kinds of letters take five or four bits for most of them: names, models, versions.
+// Short texts that use few different letters, such as names, models and versions, take five or four bits for most letters.
 //
-// An alphabet's first letters have codes of its short length. The codes above those and so many bits more are the others.
+// An alphabet's first letters have short codes. The other letters have a code above those, followed by more bits.
 
 type alphabet struct {
 	bits    int    // of a short code
 	letters string // first those with short codes
-	escapes int    // codes that begin a long one
-	more    int    // bits of a long one beside
+	escapes int    // codes that begin a long code
+	more    int    // bits that follow in a long code
 }
 
 // alphabets by their tag, from packedUpper on.
@@ -20,7 +20,7 @@ var alphabets = []alphabet{
 	{4, "0123456789. -" + "abcdefghijklmnopqrstuvwxyzABCDEFHIKMNPRSTUVXZ()", 3, 4},
 }
 
-// packed is a text in the alphabet that makes it shortest; nil: none makes it shorter than it is.
+// packed is a text in the alphabet that makes it shortest; nil: no alphabet makes it shorter.
 func packed(v string) (best []byte) {
 	if len(v) < 5 || len(v) > 63 {
 		return nil

@@ -8,15 +8,15 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// A place is "lat,lon" or "lat,lon,more". It is coded as what it is away from the place before, or from the event's point:
-// digits behind the points of both, four bits each, two signed varints, and where there is more, that as a value.
+// A place is "lat,lon" or "lat,lon,more". It is coded as its difference from the place before, or from the event's point:
+// the digits behind the points of lat and lon, four bits each; two signed varints; and where there is more, a value.
 
 // near is the last place, in tenths of a millionth of a degree.
 type near struct{ lat, lon int64 }
 
 const fullDigits = 7
 
-var scale = [fullDigits + 1]int64{1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 10, 1} // by digits: what a unit is
+var scale = [fullDigits + 1]int64{1e7, 1e6, 1e5, 1e4, 1e3, 1e2, 10, 1} // by digits: the value of the last digit
 
 // nearOf is an event's point.
 func nearOf(p *cot.Point) near {
@@ -25,7 +25,7 @@ func nearOf(p *cot.Point) near {
 	return near{int64(lat * 1e7), int64(lon * 1e7)}
 }
 
-// degrees takes a decimal number apart; false: it does not come back the same, or has too many digits.
+// degrees takes a decimal number apart; false: written would not restore the same text, or it has too many digits.
 func degrees(text string) (v int64, digits int, ok bool) {
 	head, tail, _ := strings.Cut(text, ".")
 	v, err := strconv.ParseInt(head+tail, 10, 64)
@@ -35,7 +35,7 @@ func degrees(text string) (v int64, digits int, ok bool) {
 	return v, len(tail), true
 }
 
-// place appends a text that is a place; false: it is none.
+// place appends a text that is a place; false: it is not one.
 func (c *coder) place(dst []byte, text string) ([]byte, bool) {
 	first, rest, ok := strings.Cut(text, ",")
 	if !ok {
@@ -61,7 +61,7 @@ func (c *coder) place(dst []byte, text string) ([]byte, bool) {
 	return dst, true
 }
 
-// readPlace reads what place appended behind its tag.
+// readPlace reads a place behind its tag.
 func (c *coder) readPlace(r *reader, more bool) string {
 	digits := r.octet()
 	d1, d2 := int(digits>>4), int(digits&15)

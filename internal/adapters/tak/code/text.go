@@ -17,12 +17,12 @@ import (
 // Errors of Parse and ParseBatch.
 var (
 	ErrMalformed = errors.New("tak: not a coded event")
-	ErrNames     = errors.New("tak: names a unit that is not known") // it may become known
+	ErrNames     = errors.New("tak: names a unit that is not known") // the unit may become known
 )
 
-// Names are the units that both sides know by number. Nil: there are none.
+// Names are the units that both sides know by number. Nil: none.
 type Names interface {
-	// Number is that of the unit with this uid, or with this callsign.
+	// Number is the number of the unit with this uid, or with this callsign.
 	Number(text string, callsign bool) (n uint32, ok bool)
 	// Text is a unit's uid or callsign.
 	Text(n uint32, callsign bool) (text string, ok bool)
@@ -33,7 +33,7 @@ const (
 	bigWords    = 160 // and the next octet
 	placeOnly   = 165 // place.go
 	placeMore   = 166
-	repeated    = 167 // the number of a value before in the same event
+	repeated    = 167 // the number of an earlier value in the same event
 	selfUID     = 168 // the event's own
 	selfSign    = 169 // the event's own callsign
 	unitUID     = 170 // a unit's number
@@ -66,7 +66,7 @@ const (
 	seconds   = "2006-01-02T15:04:05Z"
 )
 
-// coder is what values are coded after.
+// coder is the context in which values are coded.
 type coder struct {
 	names    Names
 	base     time.Time
@@ -75,7 +75,7 @@ type coder struct {
 	near     near
 	nodes    int
 	octets   int      // texts read
-	before   []string // values that took more than two octets, in their order
+	before   []string // values of more than two octets that were spelled out, in their order
 }
 
 // mostRepeats bounds how many values of an event are looked up for repeats.
@@ -171,7 +171,7 @@ func appendLiteral(dst []byte, v string) []byte {
 	return append(binary.AppendUvarint(append(dst, longText), uint64(len(v))), v...)
 }
 
-// special is a value that is a number, an id or a time; nil: it is none that comes back the same.
+// special codes a value that is a number, an id or a time; nil: it is not, or reading would not restore the same text.
 func special(v string, base time.Time) []byte {
 	if len(v) < 2 || len(v) > 80 {
 		return nil
@@ -233,7 +233,7 @@ func isHex(v string, lower bool) bool {
 	return v != "" && len(v)%2 == 0
 }
 
-// number is a decimal number that comes back as the same text.
+// number codes a decimal number that reading restores as the same text.
 func number(v string) []byte {
 	if len(v) > 19 {
 		return nil
@@ -343,7 +343,7 @@ func (r *reader) next(n uint64) []byte {
 	return b
 }
 
-// read reads what value appended.
+// read reads a value.
 func (c *coder) read(r *reader, depth int) string {
 	tag := byte(0)
 	if len(r.b) > 0 {
@@ -452,7 +452,7 @@ func (c *coder) readAny(r *reader, depth int) string {
 	return ""
 }
 
-// readNumber reads a number that is written in one way only.
+// readNumber reads a number that has only one notation.
 func readNumber(r *reader, tag byte) string {
 	switch tag {
 	case wholeNumber:
@@ -476,7 +476,7 @@ func readNumber(r *reader, tag byte) string {
 	return written(r.varint(), int(digits))
 }
 
-// after is a time so many units from the base.
+// after is a time that is so many units after the base.
 func (c *coder) after(r *reader, unit time.Duration) time.Time {
 	n := r.varint()
 	if most := int64(250 * 365 * 24 * time.Hour / unit); n > most || n < -most {

@@ -3,7 +3,7 @@ package code
 import "aldis/internal/adapters/tak/cot"
 
 // usual are the elements by which a device reports itself, in the order and with the attributes that ATAK gives them. Where
-// they stand like this, their names go without saying, and so does what is the callsign.
+// they stand like this, their names are left out, and so are the attributes that are the callsign.
 var usual = []struct {
 	name  string
 	attrs []string
@@ -17,7 +17,7 @@ var usual = []struct {
 	{"track", []string{"course", "speed"}},
 }
 
-// usual says whether a list begins with all of them.
+// usual says whether a list begins with all these elements.
 func (c *coder) usual(nodes []cot.Node) bool {
 	if len(nodes) < len(usual) || c.callsign == "" || nodes[1].Get("callsign") != c.callsign || nodes[2].Get("Droid") != c.callsign {
 		return false

@@ -92,8 +92,8 @@ var shapes = []shape{
 	{"status", []string{"readiness"}},
 }
 
-// words are texts that events have in common: names of what the shapes do not have, types, and values. New ones go at the
-// end; the first 160 take one octet.
+// words are texts that events have in common: names of elements and attributes that are in no shape, types, and values. New
+// ones go at the end; the first 160 take one octet.
 var words = []string{
 	"", "a-f-G-U-C", "a-f-G", "a-h-G", "a-n-G", "a-u-G", "a-f-G-E-V", "a-f-A-M-F", "a-f-A-M-H", "a-f-A", "a-f-S", "a-h-A", "a-h-S", "a-f-G-E-V-C",
 	"a-f-G-E-S", "a-f-A-M-F-Q", "m-g", "h-e", "h-g-i-g-o", "m-a", "m-r", "m-f", "h-t", "m-g-n", "h-c", "m-s", "m-p",

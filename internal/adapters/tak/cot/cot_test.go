@@ -23,7 +23,7 @@ func parse(t *testing.T, text string) *cot.Event {
 	return e
 }
 
-// An event comes back from XML and from Protocol Buffers as it was, with all that nothing here knows.
+// An event comes back from XML and from Protocol Buffers unchanged, with all unknown elements and attributes.
 func TestBothVersions(t *testing.T) {
 	e := parse(t, position)
 	if got := e.Callsign(); got != "FALCON & 6" {
@@ -59,7 +59,7 @@ func TestBothVersions(t *testing.T) {
 	}
 }
 
-// ordered is canonical without the order of elements, which version 1 does not keep.
+// ordered is Canonical without the order of elements, which version 1 does not keep.
 func ordered(e *cot.Event) string {
 	lines := strings.Split(strings.ReplaceAll(e.Canonical(), "><", ">\n<"), "\n")
 	n := map[string]int{}
@@ -69,7 +69,7 @@ func ordered(e *cot.Event) string {
 	return fmt.Sprint(n)
 }
 
-// A stream gives each event once, however its octets come.
+// A stream gives each event once, however its octets are split.
 func TestSplit(t *testing.T) {
 	e := parse(t, position)
 	var stream []byte
@@ -102,8 +102,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// What a device says first to show who it is is cut off before its first event, and is none; an element of that name inside
-// of an event is a detail as any.
+// The login that a device sends first is cut off before its first event, and is not an event; an element of that name inside
+// of an event is an ordinary detail.
 func TestSplitAuth(t *testing.T) {
 	const auth = `<?xml version="1.0" encoding="UTF-8"?>` + "\n" + `<auth><cot username="anna" password="secret" uid="ANDROID-1"/></auth>`
 	first, second := event(times, point), event(times, point+`<detail><auth>x</auth></detail>`)
@@ -141,7 +141,7 @@ const (
 	point = `<point lat="1" lon="2" hae="3" ce="4" le="5"/>`
 )
 
-// What is bad is told by its reason, in bounded time and memory.
+// Bad input is refused with its reason, in bounded time and memory.
 func TestBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
@@ -210,7 +210,7 @@ func TestBadProto(t *testing.T) {
 	}
 }
 
-// An event that never ends takes no more memory than one may have.
+// An event that never ends takes no more memory than the largest event.
 func TestEndless(t *testing.T) {
 	var s cot.Splitter
 	if err := s.Feed([]byte("<event "), nil); err != nil {
@@ -226,7 +226,7 @@ func TestEndless(t *testing.T) {
 	}
 }
 
-// Numbers have one form, which says the same.
+// Numbers have one form, with the same value.
 func TestNumbers(t *testing.T) {
 	for in, want := range map[string]string{"9999999.0": "9999999", "+1.50": "1.5", "-0.0": "0", "1e3": "1000", ".5": "0.5",
 		"007": "7", "-12.345": "-12.345", "1.25e-7": "0.000000125"} {
@@ -237,7 +237,7 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-// A height or an error that is no number is unknown, however a device writes that. A place that is no number is refused.
+// A height or an error that is not a number is unknown, however a device writes it. A place that is not a number is refused.
 func TestNoNumber(t *testing.T) {
 	for _, none := range []string{"NaN", "nan", " NaN ", "-nan", "+NAN", "nan(0x8000)", "-nan(ind)", "1.#QNAN", "-1.#IND", "1.#QNAN0", "-1.#IND00"} {
 		e := parse(t, event(times, `<point lat="0" lon="0" hae="`+none+`" ce="`+none+`" le="`+none+`"/>`))
@@ -260,7 +260,7 @@ func TestNoNumber(t *testing.T) {
 	}
 }
 
-// What an event has and leaves empty, what it lacks, and the order of its two elements stay as they are.
+// Attributes that an event has but leaves empty, those that it lacks, and the order of its two elements stay unchanged.
 func TestAsItWas(t *testing.T) {
 	head := `<event version="2.0" uid="u" type="t" how="m-g" ` + strings.ReplaceAll(times, `Z"`, `.000Z"`)
 	for _, text := range []string{head + `><point lat="1" lon="2" hae="3" ce="4" le="5"/></event>`,

@@ -17,7 +17,7 @@ const (
 // Attr is an attribute of an element.
 type Attr struct{ Name, Value string }
 
-// Node is an element, or where Name is empty a text.
+// Node is an element, or a text if Name is empty.
 type Node struct {
 	Name  string
 	Attrs []Attr
@@ -25,7 +25,7 @@ type Node struct {
 	Text  string
 }
 
-// Get is the value of an attribute; "" where there is none.
+// Get is the value of an attribute; "" if there is none.
 func (n *Node) Get(name string) string {
 	for _, a := range n.Attrs {
 		if a.Name == name {
@@ -61,29 +61,29 @@ func find(nodes []Node, name string) *Node {
 type Point struct {
 	Lat, Lon Number // degrees
 	HAE      Number // metres above the ellipsoid
-	CE, LE   Number // errors in metres; 9999999: nobody knows
+	CE, LE   Number // errors in metres; 9999999: unknown
 	Other    []Attr
 }
 
-// Event is one CoT event. Those who receive one never change its slices.
+// Event is one CoT event. Functions that receive one never change its slices.
 type Event struct {
 	Version            string // "2.0"
 	UID, Type, How     string
 	Time, Start, Stale time.Time // UTC, to the millisecond
 	Access, QoS, Opex  string
 	Caveat, Releasable string
-	Other              []Attr // attributes beside these, and those of these texts that are there and empty
+	Other              []Attr // attributes besides these, and those of these that are present and empty
 	Point              Point
 	Detail             []Node
-	Bare               bool   // while Detail is empty there is no element of it
-	DetailFirst        bool   // it stands before the point
-	More               []Node // elements beside point and detail
+	Bare               bool   // if Detail is empty, the event has no detail element
+	DetailFirst        bool   // the detail stands before the point
+	More               []Node // elements besides point and detail
 }
 
 // Find is the first element of this name in the detail; nil: there is none.
 func (e *Event) Find(name string) *Node { return find(e.Detail, name) }
 
-// Callsign is that of the contact, or else of the sender of a chat; "" where there is none.
+// Callsign is the callsign of the contact, or else of the sender of a chat; "" if there is none.
 func (e *Event) Callsign() string {
 	if c := e.Find("contact"); c != nil {
 		return c.Get("callsign")
@@ -110,7 +110,7 @@ func Below(kind, t string) bool {
 // Dest is a recipient of an event.
 type Dest struct{ Callsign, UID, Group string }
 
-// Dests are those that the event names (marti); none: it is for all.
+// Dests are the recipients that the event names (marti); none: it is for all.
 func (e *Event) Dests() (list []Dest) {
 	marti := e.Find("marti")
 	if marti == nil {
@@ -209,7 +209,7 @@ func startsName(name string) bool {
 	return name != "" && (name[0] == '_' || name[0] >= 'a' && name[0] <= 'z' || name[0] >= 'A' && name[0] <= 'Z')
 }
 
-// Canonical is the same for all forms of an event that say the same: XML without a declaration, attributes by name.
+// Canonical is the same text for all equal events: XML without a declaration, attributes sorted by name.
 func (e *Event) Canonical() string {
 	c := *e
 	c.Detail, c.More, c.Other = sorted(e.Detail), sorted(e.More), byName(e.Other)
@@ -229,7 +229,8 @@ func byName(attrs []Attr) []Attr {
 	return slices.SortedStableFunc(slices.Values(attrs), func(a, b Attr) int { return strings.Compare(a.Name, b.Name) })
 }
 
-// TimeFormat is how a time is written. ParseTime reads it with any number of digits behind the second, and with a zone.
+// TimeFormat is the format in which times are written. ParseTime also reads times with more or fewer digits behind the second,
+// and with a zone.
 const TimeFormat = "2006-01-02T15:04:05.000Z"
 
 // ParseTime reads a time of the years 1970 to 2200.
@@ -250,8 +251,8 @@ func ParseTime(text string) (time.Time, bool) {
 	return t, true
 }
 
-// inTimes says whether a time can be that of an event.
+// inTimes says whether an event can have this time.
 func inTimes(t time.Time) bool { return t.UnixMilli() >= 0 && t.Before(timesEnd) }
 
-// timesEnd is when no event is any more.
+// timesEnd is after the times of all events.
 var timesEnd = time.Date(2201, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -12,7 +12,7 @@ const (
 	TooDeep    Reason = "too_deep"    // more than MaxDepth levels or MaxNodes nodes
 	Doctype    Reason = "doctype"     // a document type or an entity of its own
 	NoName     Reason = "no_name"     // no uid or type, or one longer than MaxName
-	NoTime     Reason = "no_time"     // time, start or stale is missing or no time
+	NoTime     Reason = "no_time"     // time, start or stale is missing, or is not a time
 	StaleFirst Reason = "stale_first" // stale is before start
 	Nowhere    Reason = "nowhere"     // no point, or one outside of the world
 )
@@ -20,7 +20,7 @@ const (
 // Reasons lists them all.
 var Reasons = []Reason{Syntax, TooLong, TooDeep, Doctype, NoName, NoTime, StaleFirst, Nowhere}
 
-// Fault is the error of all that is read here.
+// Fault is the error of all functions that read.
 type Fault struct {
 	Reason Reason
 	Text   string // for people

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Number is a decimal number as text: no plus, no exponent, no zeros that say nothing. What is no number stays as it was.
+// Number is a decimal number as text: no plus, no exponent, no superfluous zeros. A text that is not a number stays as it was.
 type Number string
 
-// Unknown is what CoT writes for a height or an error that nobody knows.
+// Unknown stands in CoT for an unknown height or error.
 const Unknown Number = "9999999"
 
 // NumberOf is the shortest text of a number.
@@ -20,7 +20,7 @@ func Rounded(f float64, digits int) Number {
 	return Number(strconv.FormatFloat(f, 'f', digits, 64)).clean()
 }
 
-// Float is the number's value; false for what is none or has no bounds.
+// Float is the number's value; false if the text is not a number or is infinite.
 func (n Number) Float() (float64, bool) {
 	if n == "" || len(n) > 64 {
 		return 0, false
@@ -29,7 +29,7 @@ func (n Number) Float() (float64, bool) {
 	return f, err == nil && !math.IsNaN(f) && !math.IsInf(f, 0)
 }
 
-// unknown is the number, or Unknown where it is one of the ways in which programs write what is no number: those of Java, C and Windows.
+// unknown is the number, or Unknown if the text is NaN as Java, C or Windows write it.
 func (n Number) unknown() Number {
 	t := strings.ToLower(strings.TrimLeft(string(n), "+-"))
 	for _, none := range []string{"nan", "1.#qnan", "1.#snan", "1.#ind"} {

@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// Control is what a device says of the versions that it reads (TakControl).
+// Control says which versions a device reads (TakControl).
 type Control struct {
 	Least, Most uint32
 	UID         string
 }
 
-// The elements that version 1 has messages for, by their field in Detail, with their fields. An element with other
+// The elements for which version 1 has messages, by their field in Detail, with their fields. An element with other
 // attributes, or with something inside, stays XML.
 var typed = []struct {
 	number int
@@ -68,7 +68,7 @@ func controlOf(b []byte) (*Control, error) {
 		return nil
 	})
 	c.Least = max(1, c.Least)
-	if c.Most == 0 { // absent: 1, as the protocol has it
+	if c.Most == 0 { // absent: 1, by the protocol
 		c.Most = 1
 	}
 	return c, err
@@ -112,7 +112,7 @@ func protoDetail(b []byte) (nodes []Node, err error) {
 		}
 		if f.number == 1 {
 			inside := strings.TrimSpace(f.text())
-			if inside, ok := strings.CutPrefix(inside, "<detail>"); ok { // some put the element itself there
+			if inside, ok := strings.CutPrefix(inside, "<detail>"); ok { // some devices put the element itself there
 				f.b = []byte(strings.TrimSuffix(inside, "</detail>"))
 			}
 			more, err := ParseDetail(f.b)
@@ -167,8 +167,8 @@ func readable(b []byte) bool {
 	return err == nil
 }
 
-// AppendProto appends the event as a TakMessage, with what c says of versions; c may be nil, or e. Attributes that version 1
-// has no field for (caveat, releasableTo, those that nothing here knows) do not go along.
+// AppendProto appends the event as a TakMessage, with the versions of c; c may be nil, or e. Attributes for which version 1
+// has no field (caveat, releasableTo, those that this package does not know) are dropped.
 func (e *Event) AppendProto(dst []byte, c *Control) []byte {
 	if c != nil {
 		m := appendUint(nil, 1, uint64(c.Least))
@@ -213,7 +213,7 @@ func appendProtoDetail(dst []byte, nodes []Node) []byte {
 	return append(appendString(dst, 1, string(xml)), rest...)
 }
 
-// typedBody is an element as a message of version 1; 0: version 1 has none that says the same.
+// typedBody is an element as a message of version 1; 0: version 1 has no message that can express it.
 func typedBody(n *Node) (body []byte, number int) {
 	for _, t := range typed {
 		if t.name != n.Name || len(n.Kids) > 0 || len(n.Attrs) == 0 {

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// mark begins what is version 1, on streams and in datagrams.
+// mark begins a message of version 1, on streams and in datagrams.
 const mark = 0xBF
 
 var (
@@ -13,8 +13,8 @@ var (
 	endAuth = []byte("</auth>")
 )
 
-// isAuth says whether XML is what a device with a name and a password says first (<auth>), and no event. A header that is longer
-// than any is none.
+// isAuth says whether XML is the login that a device with a name and a password sends first (<auth>), not an event. A header
+// that is longer than 256 octets is not looked through.
 func isAuth(b []byte) bool {
 	b = bytes.TrimLeft(b[:min(len(b), 256)], " \t\r\n")
 	if bytes.HasPrefix(b, []byte("<?")) {
@@ -29,16 +29,16 @@ func isAuth(b []byte) bool {
 }
 
 // Splitter cuts a stream into events: XML up to </event>, or version 1 after its mark and length. It holds at most MaxEvent
-// octets of one that has not ended.
+// octets of an incomplete event.
 type Splitter struct {
 	buf  []byte
-	seen int // octets in which no end is
+	seen int // octets searched, with no end in them
 }
 
-// Open says whether an event has begun and not ended.
+// Open says whether an incomplete event is held.
 func (s *Splitter) Open() bool { return len(s.buf) > 0 }
 
-// Feed takes octets of the stream and gives each whole event to do, with its framing; do must not keep it. After a Fault the
+// Feed takes octets of the stream and calls do with each whole event and its framing; do must not keep them. After a Fault the
 // stream cannot be read any more.
 func (s *Splitter) Feed(b []byte, do func(frame []byte)) error {
 	s.buf = append(s.buf, b...)
@@ -68,7 +68,7 @@ func (s *Splitter) Feed(b []byte, do func(frame []byte)) error {
 	}
 }
 
-// frame is the length of the first event; 0: it is not all there.
+// frame is the length of the first event; 0: it is not complete.
 func (s *Splitter) frame(b []byte) (int, error) {
 	switch b[0] {
 	case mark:
@@ -95,8 +95,8 @@ func (s *Splitter) frame(b []byte) (int, error) {
 	return 0, fault(Syntax, "a stream that begins an event with octet %#x", b[0])
 }
 
-// ParseFrame reads what a Splitter cut out: an event, what a device says of versions, or both; neither of what a device says
-// to show who it is.
+// ParseFrame reads a frame from a Splitter: an event, a Control, or both; neither if the frame is the login of a
+// device.
 func ParseFrame(b []byte) (*Event, *Control, error) {
 	if len(b) > 0 && b[0] == mark {
 		_, n := binary.Uvarint(b[1:])
@@ -109,10 +109,10 @@ func ParseFrame(b []byte) (*Event, *Control, error) {
 	return e, nil, err
 }
 
-// Meshed says whether something begins as version 1 does on the mesh, where its end is that of the datagram or connection.
+// Meshed says whether b begins like version 1 on the mesh, where an event ends with the datagram or connection.
 func Meshed(b []byte) bool { return len(b) > 2 && b[0] == mark && b[1] == 1 && b[2] == mark }
 
-// ParseDirect reads what a device has said over a TCP connection made for it alone: in the form of a stream, or of a datagram.
+// ParseDirect reads an event that a device sent over a TCP connection made for it alone, in the form of a stream or of a datagram.
 func ParseDirect(b []byte) (*Event, *Control, error) {
 	if Meshed(b) {
 		return ParseDatagram(b)
@@ -120,14 +120,14 @@ func ParseDirect(b []byte) (*Event, *Control, error) {
 	return ParseFrame(b)
 }
 
-// AppendFrame appends an event of version 1 as streams have it.
+// AppendFrame appends the event as version 1 in the form of streams.
 func (e *Event) AppendFrame(dst []byte) []byte {
 	body := e.AppendProto(nil, nil)
 	dst = binary.AppendUvarint(append(dst, mark), uint64(len(body)))
 	return append(dst, body...)
 }
 
-// ParseDatagram reads one of the mesh: XML, or version 1 behind mark, version, mark.
+// ParseDatagram reads a datagram of the mesh: XML, or version 1 behind mark, version, mark.
 func ParseDatagram(b []byte) (*Event, *Control, error) {
 	if len(b) > 2 && b[0] == mark {
 		version, n := binary.Uvarint(b[1:])
@@ -140,7 +140,7 @@ func ParseDatagram(b []byte) (*Event, *Control, error) {
 	return e, nil, err
 }
 
-// AppendDatagram appends an event of version 1 as the mesh has it.
+// AppendDatagram appends the event as version 1 in the form of the mesh.
 func (e *Event) AppendDatagram(dst []byte, c *Control) []byte {
 	return e.AppendProto(append(dst, mark, 1, mark), c)
 }

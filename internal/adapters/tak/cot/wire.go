@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// The fields of Protocol Buffers, as far as version 1 has them. Fields that nothing here knows are skipped.
+// The fields of Protocol Buffers that version 1 uses. Unknown fields are skipped.
 
 const (
 	wireVarint, wireDouble, wireBytes, wireFixed32 = 0, 1, 2, 5
@@ -15,7 +15,7 @@ const (
 type field struct {
 	number int
 	wire   int
-	n      uint64 // of a varint; of a double its bits
+	n      uint64 // a varint, or the bits of a double
 	b      []byte
 }
 
@@ -30,7 +30,7 @@ func (f field) double() Number {
 	return NumberOf(v)
 }
 
-// fields gives each field of a message to do.
+// fields calls do with each field of a message.
 func fields(b []byte, do func(field) error) error {
 	for count := 0; len(b) > 0; count++ {
 		if count > MaxNodes {

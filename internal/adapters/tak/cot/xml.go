@@ -29,7 +29,7 @@ func ParseXML(b []byte) (*Event, error) {
 	return eventOf(root)
 }
 
-// ParseDetail reads elements without an event around them, as version 1 has them.
+// ParseDetail reads elements without an event around them, the form that they have in version 1.
 func ParseDetail(b []byte) ([]Node, error) {
 	if len(b) > MaxEvent || !utf8.Valid(b) {
 		return nil, fault(Syntax, "a detail that is too long or not UTF-8")
@@ -45,7 +45,7 @@ func ParseDetail(b []byte) ([]Node, error) {
 	return root.Kids, nil
 }
 
-// eventOf takes an element apart.
+// eventOf makes an event of its element.
 func eventOf(root Node) (*Event, error) {
 	e := &Event{}
 	for _, a := range root.Attrs {
@@ -84,7 +84,7 @@ func eventOf(root Node) (*Event, error) {
 	return e, e.Check()
 }
 
-// text is the field of an attribute that is text; nil: it is none of these.
+// text is the field that holds a text attribute; nil: there is no field for it.
 func (e *Event) text(name string) *string {
 	switch name {
 	case "version":
@@ -130,7 +130,7 @@ func pointOf(n Node) Point {
 	return p
 }
 
-// parser reads the XML that events use: elements, attributes, text, CDATA, comments; no names of its own.
+// parser reads the XML that events use: elements, attributes, text, CDATA, comments; no custom entities.
 type parser struct {
 	b     []byte
 	at    int
@@ -167,7 +167,7 @@ func (p *parser) document() (Node, error) {
 	}
 }
 
-// element reads one whose "<" was read.
+// element reads an element whose "<" was read.
 func (p *parser) element(depth int) (n Node, err error) {
 	p.nodes++
 	if depth > MaxDepth || p.nodes > MaxNodes {
@@ -235,7 +235,7 @@ func (p *parser) attribute() (a Attr, err error) {
 	return a, err
 }
 
-// inside reads what an element holds, up to its end tag. Texts of white space alone beside elements say nothing.
+// inside reads the content of an element, up to its end tag. Texts of white space alone next to elements are dropped.
 func (p *parser) inside(n *Node, depth int) error {
 	elements := false
 	add := func(text string) error {
@@ -322,7 +322,7 @@ func (p *parser) skip(what string) bool {
 	return true
 }
 
-// past goes behind the next what.
+// past moves behind the next occurrence of what.
 func (p *parser) past(what string) bool {
 	i := bytes.Index(p.b[p.at:], []byte(what))
 	if i < 0 {
@@ -403,7 +403,7 @@ func printable(b []byte) bool {
 	return !bytes.Contains(b, []byte("\uFFFE")) && !bytes.Contains(b, []byte("\uFFFF"))
 }
 
-// AppendXML appends the event as streams have it: a declaration, a newline, nothing behind.
+// AppendXML appends the event in the form of streams: a declaration, a newline, nothing behind.
 func (e *Event) AppendXML(dst []byte) []byte { return e.appendEvent(append(dst, Header...)) }
 
 func (e *Event) appendEvent(dst []byte) []byte {

@@ -5,11 +5,11 @@ import "math"
 // Box is a part of the world, in degrees: from South to North, and from West eastwards to East, also across the date line.
 type Box struct{ South, West, North, East float64 }
 
-// Circle is a part of the world: all that is within a distance of a place or of a unit.
+// Circle is a part of the world: everything within a distance of a place or of a unit.
 type Circle struct {
-	Lat, Lon float64 // degrees; not looked at where Own is set
+	Lat, Lon float64 // degrees; ignored if Own is set
 	Radius   float64 // metres
-	// Own is the uid of the unit of this site that the circle goes with; "": it stays at Lat, Lon.
+	// Own is the uid of the unit of this site around which the circle lies; "": it lies around Lat, Lon.
 	Own string
 }
 
@@ -25,7 +25,7 @@ func (p Polygon) has(lat, lon float64) bool {
 	return p.around(lat, lon) || p.around(lat, lon-360) || p.around(lat, lon+360)
 }
 
-// around counts the sides east of a place, its corners one behind the other without a jump at the date line.
+// around counts the sides of the polygon east of a place. The corners follow each other without a jump at the date line.
 func (p Polygon) around(lat, lon float64) (in bool) {
 	at := p[0][1]
 	for i, a := range p {
@@ -56,14 +56,14 @@ func (c *Circle) has(lat, lon float64, where func(string) (float64, float64, boo
 		if where != nil {
 			atLat, atLon, ok = where(c.Own)
 		}
-		if !ok { // nobody knows where it is: nothing is kept back
+		if !ok { // nobody knows where the unit is: the place counts as inside
 			return true
 		}
 	}
 	return metres(lat, lon, atLat, atLon) <= c.Radius
 }
 
-// metres is the way between two places on a sphere.
+// metres is the distance between two places on a sphere.
 func metres(lat1, lon1, lat2, lon2 float64) float64 {
 	const rad = math.Pi / 180
 	a := math.Pow(math.Sin((lat2-lat1)*rad/2), 2) + math.Cos(lat1*rad)*math.Cos(lat2*rad)*math.Pow(math.Sin((lon2-lon1)*rad/2), 2)

@@ -5,17 +5,18 @@ import (
 	"aldis/internal/rules/filter"
 )
 
-// Bring is an operator's rule of which data packages of far sites come without being asked for. What is empty fits everything.
+// Bring is an operator's rule that fetches data packages of far sites although no device has requested them. An empty condition
+// fits everything.
 type Bring struct {
 	Line     int    // of the configuration
-	Site     uint16 // that offers it; 0: any
-	Callsign string // patterns of the sender that offers it: "*" stands for anything
+	Site     uint16 // that offers the package; 0: any
+	Callsign string // patterns for the sender of the offer: "*" stands for anything
 	UID      string
 	Name     string // pattern of the file's name
 	Most     int64  // octets of the file; 0: any
 }
 
-// MostBrings bounds how many of them are read.
+// MostBrings bounds how many of these rules are read.
 const MostBrings = 64
 
 // Brings says whether one of the rules fits an offer of a file of so many octets.

@@ -1,4 +1,4 @@
-// Package rule holds what the operator decides about CoT events: which events go to which site, how precisely units
+// Package rule holds the operator's decisions about CoT events: which events go to which site, how precisely units
 // are reported, and which events go first. The first rule that matches an event decides. Where none does, Default and
 // PrecedenceOf do. The package is pure.
 //
@@ -16,7 +16,7 @@ import (
 	"aldis/internal/site"
 )
 
-// Action is what becomes of an event that a rule fits.
+// Action says what is done with an event that a rule fits.
 type Action uint8
 
 // Actions.
@@ -25,20 +25,20 @@ const (
 	Local               // it stays on this LAN
 )
 
-// Rule is one of the operator's. Conditions that are empty fit everything.
+// Rule is one rule of the operator. Empty conditions fit everything.
 type Rule struct {
 	Label string
 	Line  int // of the configuration
 
-	Type        string  // this type and those below it: "a-f-G"
+	Type        string  // this type and the types below it: "a-f-G"
 	UID         string  // patterns: "*" stands for anything
 	Callsign    string  //
 	Team        string  //
 	Role        string  //
 	How         string  // as Type
 	Affiliation string  // letters of a-.: "fh" are friends and hostiles
-	Site        uint16  // that it goes to; 0: any
-	Box         *Box    // that it is in
+	Site        uint16  // to which the event goes; 0: any
+	Box         *Box    // where the event is
 	Around      *Circle // likewise
 	Polygon     Polygon // likewise; empty: anywhere
 	Slowest     float64 // metres a second, of its speed
@@ -46,11 +46,11 @@ type Rule struct {
 	Least, Most int     // octets as XML; 0: any
 
 	Action     Action
-	Bound      float64          // metres; of a unit: how far its far picture may be wrong; 0: the adapter's
-	Every      time.Duration    // of a unit: it is told at most so often
-	Rate       int              // octets a minute, of what the rule takes for one site, before the core codes it; 0: any
+	Bound      float64          // metres by which the far picture of a unit may be wrong; 0: the adapter's bound
+	Every      time.Duration    // the shortest time between two reports of a unit
+	Rate       int              // octets a minute of the events that the rule takes for one site, before the core codes them; 0: any
 	Precedence *site.Precedence // nil: PrecedenceOf
-	Expires    time.Duration    // of an event that is no unit's position: it is not sent when older; 0: until it is stale
+	Expires    time.Duration    // an event that is not a unit's position is not sent when it is older; 0: until it is stale
 }
 
 // String names the rule for operators.
@@ -118,7 +118,7 @@ func (r *Rule) Misses(s *Subject) string {
 	return ""
 }
 
-// Judge is the first rule that fits; nil: none does.
+// Judge returns the first rule that fits; nil: none does.
 func Judge(rules []Rule, s *Subject) *Rule {
 	for i := range rules {
 		if rules[i].Misses(s) == "" {
@@ -128,7 +128,7 @@ func Judge(rules []Rule, s *Subject) *Rule {
 	return nil
 }
 
-// BySite says whether a rule depends on where something goes, or counts what goes to each site.
+// BySite says whether a rule depends on the site to which an event goes, or counts the octets to each site.
 func BySite(rules []Rule) bool {
 	for i := range rules {
 		if rules[i].Site != 0 || rules[i].Rate != 0 {
@@ -138,7 +138,7 @@ func BySite(rules []Rule) bool {
 	return false
 }
 
-// PrecedenceOf is how urgent events of a type are, where no rule says otherwise.
+// PrecedenceOf is how urgent events of a type are, if no rule sets another precedence.
 func PrecedenceOf(kind string) site.Precedence {
 	switch {
 	case cot.Below(kind, "b-a-o"), cot.Below(kind, "b-a-g"):

@@ -17,7 +17,7 @@ func event(t *testing.T, uid, kind string, lat, lon, speed float64) *cot.Event {
 	return e
 }
 
-// Each condition says by its key when it is not met, and nothing when it is.
+// Each condition that is not met returns its key, and "" if it is met.
 func TestConditions(t *testing.T) {
 	s := &Subject{Event: event(t, "ANDROID-1", "a-f-G-U-C", 54.3, 179.9, 7), Octets: 600, Site: 3,
 		Where: func(uid string) (float64, float64, bool) { return 54.3, -179.95, uid == "own" }}

@@ -9,25 +9,25 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Want is a part of what a site wants to be told: an event that fits one of its Wants. What is empty fits everything.
+// Want describes events that a site wants to receive. It wants an event that fits one of its Wants. An empty condition fits everything.
 type Want struct {
-	Line        int    // of the configuration; it is not stated
-	Type        string // this type and those below it
+	Line        int    // of the configuration; not sent to other sites
+	Type        string // this type and the types below it
 	Team        string // exactly
 	Affiliation string // letters of a-.
 	Box         *Box
 }
 
-// Bounds of what a site may state.
+// Bounds of the wants that a site may state.
 const (
 	MostWants = 64
 	mostText  = 64
 )
 
-// ErrWants says that what a site has stated cannot be read.
+// ErrWants says that the wants of a site cannot be read.
 var ErrWants = errors.New("tak: what a site wants cannot be read")
 
-// Fits says whether an event is of what is wanted.
+// Fits says whether an event is wanted.
 func (w *Want) Fits(e *cot.Event) bool {
 	r := Rule{Type: w.Type, Affiliation: w.Affiliation, Box: w.Box}
 	if r.Misses(&Subject{Event: e}) != "" {
@@ -37,7 +37,7 @@ func (w *Want) Fits(e *cot.Event) bool {
 	return w.Team == "" || g != nil && g.Get("name") == w.Team
 }
 
-// Wanted says whether a site that has stated these wants an event. Nothing stated is all; an alert is for all.
+// Wanted says whether a site that has stated these wants an event. A site that has stated none wants all events. Every site wants alerts.
 func Wanted(wants []Want, e *cot.Event) bool {
 	if len(wants) == 0 || e.Is("b-a-o") || e.Is("b-a-g") {
 		return true
@@ -50,10 +50,10 @@ func Wanted(wants []Want, e *cot.Event) bool {
 	return false
 }
 
-// boxUnit is what corners of a box are counted in: a ten thousandth of a degree, 11 m.
+// boxUnit is the unit of the corners of a box: a ten thousandth of a degree, 11 m.
 const boxUnit = 1e4
 
-// AppendWants appends them as a site states them:
+// AppendWants appends wants in the form in which a site states them:
 //
 //	each: three texts behind the octet of their length, type, team, affiliation; 1 octet: with a box; four signed varints of
 //	ten thousandths of a degree, south, west, north, east
@@ -71,7 +71,7 @@ func AppendWants(dst []byte, wants []Want) []byte {
 		for i, v := range [...]float64{w.Box.South, w.Box.West, w.Box.North, w.Box.East} {
 			v *= boxUnit
 			v = math.Floor(v)
-			if i >= 2 { // rather more than less
+			if i >= 2 { // round outwards
 				v++
 			}
 			dst = binary.AppendVarint(dst, int64(v))
@@ -80,7 +80,7 @@ func AppendWants(dst []byte, wants []Want) []byte {
 	return dst
 }
 
-// ParseWants reads what AppendWants has appended.
+// ParseWants reads wants that AppendWants has appended.
 func ParseWants(b []byte) (wants []Want, err error) {
 	for len(b) > 0 {
 		var w Want

@@ -12,7 +12,7 @@ func at(kind, team string, lat, lon string) *cot.Event {
 		Detail: []cot.Node{{Name: "__group", Attrs: []cot.Attr{{Name: "name", Value: team}}}}}
 }
 
-// What a site states says at the other end what it said here, and octets of chance are an error or a list within its bounds.
+// The wants that a site states are read unchanged at the other end, and random octets are an error or a list within its bounds.
 func TestWants(t *testing.T) {
 	wants := []Want{{Type: "a-f"}, {Team: "Cyan", Affiliation: "h"}, {Type: "b-m", Box: &Box{South: 54.25, West: 179.5, North: 54.5, East: -179.5}}}
 	b := AppendWants(nil, wants)
@@ -45,7 +45,7 @@ func TestWants(t *testing.T) {
 	}
 }
 
-// A polygon has what is inside, also where it is hollow or lies over the date line.
+// A polygon contains the places inside of it, also if it is hollow or crosses the date line.
 func TestPolygon(t *testing.T) {
 	hollow := Polygon{{54, 10}, {55, 10}, {55, 11}, {54.5, 10.5}, {54, 11}} // open to the east
 	line := Polygon{{0, 179}, {10, 179}, {10, -179}, {0, -179}}

@@ -17,33 +17,33 @@ type Far struct {
 	lanes    [2]lane
 	units    map[uint32]*FarUnit
 	uids     map[string]*FarUnit
-	next     time.Time // Due, while known says so
+	next     time.Time // Due, if known
 	known    bool
 	skew     time.Duration        // the far clock is behind ours by so much
 	lacking  map[uint32]time.Time // since when
 	askAgain time.Time
 	every    time.Duration // cadence of the local maps
-	patience time.Duration // a unit of which a Whole is missing is asked for so long after
+	patience time.Duration // wait before asking for a unit whose Whole is missing
 }
 
-// lane is what was heard of units that are Late, or of the others.
+// lane is one of the two sequences of batches of a site: with the units that are Late, or with the others.
 type lane struct {
 	heard time.Time     // by our clock, when the last batch was made
-	good  time.Duration // for so long what it says holds
+	good  time.Duration // how long after heard its units stay good
 }
 
-// FarUnit is one of them.
+// FarUnit is one unit of a far site.
 type FarUnit struct {
 	Number  uint32
 	Version uint8
 	Late    bool
-	Away    bool       // its time is over: it is shown again with its next report
+	Away    bool       // it has become stale: it is shown again with its next report
 	Event   *cot.Event // whole
 	Fix     code.Fix   // at At
 	At      time.Time  // of the last report, by our clock
 	shown   time.Time
-	said    uint8 // the version of which the last report was
-	sure    bool  // told since the site's last start
+	said    uint8 // the version to which the last report belongs
+	sure    bool  // reported since the site's last start
 	unsure  time.Time
 }
 
@@ -52,27 +52,27 @@ const (
 	mostFar   = 10_000
 	askEvery  = 20 * time.Second
 	mostAsked = 64
-	// showMetres is how far a unit goes until it is shown again, within 2 s and the cadence.
+	// showMetres is the distance after which a moving unit is shown again, within 2 s and the cadence.
 	showMetres = 15
-	// skewFrom is how far two clocks are apart before it is put down to the clocks and not to the way.
+	// skewFrom is the difference between two clocks from which it counts as skew, and not as the time that a batch was on its way.
 	skewFrom    = 30 * time.Second
 	clocksApart = 20 * time.Minute
 	slack       = 30 * time.Second // for a batch's way
 	// latest is how long a batch may take on its way: one that seems to be older was made by a clock that was put back.
 	latest = 10 * time.Minute
-	// keepAway is how long a unit is kept that is not shown any more because its site fell silent. When that speaks again it says where
-	// its units are, and not who they are: it cannot know that they were forgotten.
+	// keepAway is how long a unit is kept that is no longer shown because its site fell silent. When the site speaks again it sends where
+	// its units are, and not their whole events: it cannot know whether they were forgotten.
 	keepAway = 24 * time.Hour
 )
 
-// Silence is for how long units of a site stay fresh that says something at least in age, and falls silent.
+// Silence is how long the units of a silent site stay fresh, if the site was to say something at least once in age.
 func Silence(age time.Duration) time.Duration { return age*3/2 + slack }
 
-// longAgo is since when a unit lacks that is asked for at once.
+// longAgo makes a missing unit one that the site is asked for at once.
 var longAgo = time.Unix(0, 0)
 
-// NewFar makes the table of a site that nothing is known of. every is how often a unit that moves is shown. patience is how long after a
-// report of a unit its Whole, sent before, may come by itself: nobody asks for it sooner.
+// NewFar makes the table of a site of which nothing is known yet. every is how often a unit that moves is shown. patience is
+// how long after a report of a unit its Whole, sent before, may come by itself: nobody asks for it sooner.
 func NewFar(every, patience time.Duration) *Far {
 	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]time.Time{}, every: every, patience: patience}
 }
@@ -90,7 +90,7 @@ func (f *Far) Put(u *FarUnit) {
 	}
 }
 
-// Resume lets what Put has brought back be true until its site, which says something at least in age, must have spoken.
+// Resume keeps the units that Put has brought back valid until their site, which says something at least once in age, must have spoken.
 func (f *Far) Resume(now time.Time, age time.Duration) {
 	f.known = false
 	for i := range f.lanes {
@@ -138,7 +138,7 @@ func (f *Far) drop(u *FarUnit) {
 	}
 }
 
-// longestAway is the unit that was not heard of for longest, of those that are away; nil: none is.
+// longestAway is the unit among those away whose last report is the oldest; nil: none is away.
 func (f *Far) longestAway() (old *FarUnit) {
 	for _, n := range slices.Sorted(maps.Keys(f.units)) {
 		if u := f.units[n]; u.Away && (old == nil || u.At.Before(old.At)) {
@@ -148,11 +148,11 @@ func (f *Far) longestAway() (old *FarUnit) {
 	return old
 }
 
-// News is what a batch has changed.
+// News is the changes that a batch has made.
 type News struct {
-	Made time.Time  // the batch, by our clock
+	Made time.Time  // when the batch was made, by our clock
 	Told []*FarUnit // new reports
-	Back []*FarUnit // they were away, and are as they were told
+	Back []*FarUnit // they were away; their last reports are valid again
 	Gone []*FarUnit
 }
 
@@ -179,7 +179,7 @@ func (f *Far) Apply(now time.Time, b *code.Batch, late bool) (n News) {
 	if at.Before(l.heard) && !overtaken { // the far clock was put back
 		at = l.heard
 	}
-	if !overtaken { // else it may be of an earlier start, and says nothing of the present one
+	if !overtaken { // otherwise the batch may be from before the site's last start
 		if b.Start != *starts {
 			for _, u := range f.units {
 				if u.Late == late {
@@ -192,7 +192,7 @@ func (f *Far) Apply(now time.Time, b *code.Batch, late bool) (n News) {
 	for i := range b.Records {
 		f.record(now, arrival{at, late, overtaken}, &b.Records[i], &n)
 	}
-	if !overtaken { // a site that speaks says that all is as told
+	if !overtaken { // any batch confirms the earlier reports of its lane
 		for _, u := range f.Units() {
 			if u.Away && u.Late == late && u.sure && now.Before(f.good(u)) {
 				u.Away, u.shown = false, time.Time{}
@@ -203,18 +203,18 @@ func (f *Far) Apply(now time.Time, b *code.Batch, late bool) (n News) {
 	return n
 }
 
-// arrival is how a batch has come.
+// arrival describes a batch that has arrived.
 type arrival struct {
 	at        time.Time // when it was made, by this clock
-	late      bool      // in the lane of what may be late
+	late      bool      // in the lane of the units that are Late
 	overtaken bool      // a newer batch has come before
 }
 
 // record takes one record of a batch into the picture.
 func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
 	u := f.units[r.Unit]
-	other := r.Form == code.Whole && u != nil && u.Late != a.late && u.Event.UID == r.Event.UID // it has come to this lane, or has left it
-	if (a.overtaken || other) && u != nil && !a.at.Add(-r.Age).After(u.At) {                    // where the unit is, is known better
+	other := r.Form == code.Whole && u != nil && u.Late != a.late && u.Event.UID == r.Event.UID // the unit has changed its lane
+	if (a.overtaken || other) && u != nil && !a.at.Add(-r.Age).After(u.At) {                    // a newer position is known
 		if _, lacks := f.lacking[r.Unit]; lacks && r.Form == code.Whole && r.Version == u.said && r.Event.UID == u.Event.UID {
 			u.Event, u.Version = u.Fix.Apply(r.Event), r.Version
 			u.shown = time.Time{}
@@ -269,13 +269,13 @@ func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
 	news.Told = append(news.Told, u)
 }
 
-// synchronise finds how far the far clock is from ours. Way and waiting make a batch seem older, never younger.
+// synchronise finds how far the far clock is behind ours. Transit and waiting make a batch seem older, never younger.
 func (f *Far) synchronise(now, at time.Time) {
 	behind := now.Sub(at)
 	switch {
 	case behind < 0, behind-f.skew < 0:
 		f.skew = behind
-	case f.skew == 0 && behind > clocksApart: // no batch waits so long
+	case f.skew == 0 && behind > clocksApart: // no batch waits that long
 		f.skew = behind
 	}
 	if f.skew > 0 && f.skew < skewFrom {
@@ -289,7 +289,7 @@ func (f *Far) lack(now time.Time, n uint32) {
 	}
 }
 
-// Ask are the units that the site is to be asked for now.
+// Ask returns the units for which the site is to be asked now.
 func (f *Far) Ask(now time.Time) (list []uint32) {
 	if at := f.askDue(); at.IsZero() || now.Before(at) {
 		return nil
@@ -316,10 +316,10 @@ func (f *Far) askDue() (at time.Time) {
 	return at
 }
 
-// good is until when what is known of a unit is true.
+// good is until when the last report of a unit is valid.
 func (f *Far) good(u *FarUnit) time.Time {
 	l := f.lanes[index(u.Late)]
-	if !u.sure { // its site has started again and said nothing of it since
+	if !u.sure { // its site has restarted and not reported it since
 		if until := u.unsure.Add(l.good); until.Before(l.heard.Add(l.good)) {
 			return until
 		}
@@ -327,9 +327,9 @@ func (f *Far) good(u *FarUnit) time.Time {
 	return l.heard.Add(l.good)
 }
 
-// Show are the events of all units that are to be shown now: those that have news, those that move, and those whose
-// stale time would come. A unit whose time is over is Away from now on and shown once more, stale: away has it. One that has been so
-// for too long is forgotten.
+// Show returns the events of all units that are to be shown now: those with a new report, those that move, and those whose
+// stale time is near. A unit whose last report has expired becomes Away and is shown once more, stale: away has it. A unit that
+// has been Away for too long is forgotten.
 func (f *Far) Show(now time.Time) (events []*cot.Event, away, forgotten []*FarUnit) {
 	if next := f.Due(); next.IsZero() || now.Before(next) {
 		return nil, nil, nil
@@ -368,10 +368,10 @@ func (f *Far) showAt(u *FarUnit) time.Time {
 	return u.shown.Add(f.ahead() / 2)
 }
 
-// ahead is how far in front of now a unit's stale time is set: one local interval behind the truth.
+// ahead is how far after now a unit's stale time is set.
 func (f *Far) ahead() time.Duration { return max(4*f.every, 20*time.Second) }
 
-// Event is a unit as it is to be shown now. Its time is the report's.
+// Event is a unit as it is to be shown now. Its time is the time of the last report.
 func (f *Far) Event(now time.Time, u *FarUnit) *cot.Event {
 	e := *u.Fix.After(now.Sub(u.At)).Apply(u.Event)
 	e.Time, e.Start = u.At.Truncate(time.Millisecond), u.At.Truncate(time.Millisecond)
@@ -428,7 +428,7 @@ func (f *Far) Text(number uint32, callsign bool) (string, bool) {
 	u := f.units[number]
 	switch {
 	case u == nil:
-		f.lack(longAgo, number) // the site that names it has it
+		f.lack(longAgo, number) // the site that names the unit has its Whole
 		return "", false
 	case callsign:
 		return u.Event.Callsign(), true

@@ -8,13 +8,13 @@ import (
 	"aldis/internal/adapters/tak/cot"
 )
 
-// Care is how precisely, and how urgently, a unit is told.
+// Care is how precisely, and how urgently, a unit is reported to an audience.
 type Care struct {
 	Bound  float64       // metres that the far picture may be wrong by
-	Every  time.Duration // a report goes at most so often; 0: no bound
-	Late   bool          // it goes after the units that are not
-	Hidden bool          // it is not told at all
-	Budget *Budget       // octets that it may take; nil: any
+	Every  time.Duration // least time between two reports; 0: no bound
+	Late   bool          // it is reported after the units that are not Late
+	Hidden bool          // it is not reported at all
+	Budget *Budget       // octets that its reports may take; nil: any
 }
 
 // Unit is one unit of this site.
@@ -27,7 +27,7 @@ type Unit struct {
 	Stale   time.Time
 	Version uint8
 	Cares   []Care    // for each audience
-	Turned  time.Time // its marks changed last
+	Turned  time.Time // when its marks changed last
 	looks   string
 	marks   string // code.Marks
 }
@@ -46,10 +46,10 @@ func NewNear(run uint16, most int) *Near {
 	return &Near{Run: run, most: most, next: 1, units: map[string]*Unit{}, numbers: map[uint32]*Unit{}}
 }
 
-// Known brings back what an earlier run has numbered: a unit keeps its number, and its next Whole has another version.
+// Known brings back a unit that an earlier run has numbered: it keeps its number, and its next Whole has another version.
 func (n *Near) Known(uid, callsign string, number uint32, version uint8) {
 	u := &Unit{Number: number, UID: uid, Version: version}
-	u.looks = callsign // never what a unit looks like: the next report is a new version
+	u.looks = callsign // never equal to a unit's looks, so the next report is a new version
 	n.units[uid], n.numbers[number] = u, u
 	n.next = max(n.next, number+1)
 }
@@ -83,7 +83,7 @@ func (n *Near) All() (list []*Unit) {
 	return list
 }
 
-// Report takes a report of a unit, its times by this gateway's clock, with the care of each audience (Outlet.slot). fresh:
+// Report takes in a report of a unit, its times by this gateway's clock, with the care of each audience (Outlet.slot). fresh:
 // the unit is new or looks otherwise than before. nil: there is no room for another unit.
 func (n *Near) Report(now time.Time, e *cot.Event, cares []Care) (u *Unit, fresh bool) {
 	u = n.units[e.UID]
@@ -126,7 +126,7 @@ func (n *Near) makeRoom() bool {
 	return true
 }
 
-// Gone takes a unit out; its number stays its own.
+// Gone takes a unit out; no other unit gets its number.
 func (n *Near) Gone(uid string) *Unit {
 	u := n.Get(uid)
 	if u != nil {
@@ -135,7 +135,7 @@ func (n *Near) Gone(uid string) *Unit {
 	return u
 }
 
-// Stale are the units whose time is over.
+// Stale returns the units whose stale time has passed.
 func (n *Near) Stale(now time.Time) (list []*Unit) {
 	for _, u := range n.All() {
 		if now.After(u.Stale) {

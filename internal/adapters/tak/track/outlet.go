@@ -11,19 +11,19 @@ import (
 
 // Pace is how an Outlet speaks.
 type Pace struct {
-	Gather time.Duration // what is due waits for others so long
-	Gap    time.Duration // between two batches, where nobody says that one has arrived; otherwise 0
-	First  time.Duration // a unit that is new waits longer by this, and so does a site that speaks at once with another; differs by site
-	Age    time.Duration // a batch goes at least so often
+	Gather time.Duration // how long a due unit waits for others
+	Gap    time.Duration // between two batches, where nobody confirms that one has arrived; otherwise 0
+	First  time.Duration // a new unit waits longer by this, and so does a site whose batch collides with that of another; differs by site
+	Age    time.Duration // longest time between two batches
 	Octets int           // of a batch, about; with a Gap no more, unless one report alone is longer
-	Calm   int           // the same with a Gap where nothing urgent was said for a while and there are newcomers
+	Calm   int           // the same with a Gap, if nothing urgent was sent for a while and there are newcomers
 }
 
-// Outlet is what one audience was told of a Near, and what it is to be told.
+// Outlet holds the reports of a Near that one audience has received, and makes the next batches for it.
 type Outlet struct {
 	pace    Pace
-	slot    int  // of its Care in a unit's
-	late    bool // for units with Care.Late, the others are another's
+	slot    int  // of its Care among the Cares of a unit
+	late    bool // for units with Care.Late; another Outlet has the others
 	start   uint8
 	told    map[uint32]*told
 	flights []flight  // batches that are under way, the oldest first
@@ -31,24 +31,24 @@ type Outlet struct {
 	since   time.Time // something is due; zero: nothing is
 	spoke   time.Time // the last batch was made
 	counted int       // reports in all batches
-	defined bool      // the last batch had a whole event of a unit that is known there
-	urgent  time.Time // when something urgent was said last, here or there
+	defined bool      // the last batch had a whole event of a unit that the audience knew
+	urgent  time.Time // when something urgent was sent last, here or by another site
 	others  time.Time // when another site's batch was heard last, where all share a channel
-	beside  time.Time // an own batch was made together with it
+	beside  time.Time // when this Outlet made a batch at about the same time as another site
 	hurry   bool      // a unit whose marks have changed is due
 	hurries Budget    // batches that may hurry, where all share a channel
 }
 
-// flight is a batch of which nobody has said yet what became of it.
+// flight is a batch whose outcome is not known yet.
 type flight struct {
 	number uint64
 	told   []uint32 // units
 	gone   []uint32 // units that are no more
 }
 
-// While a batch is under way, the next one goes nextAfter it, as long as there are no more than mostFlights: a receipt may
-// take longer than a batch, and where the link is down no more than these become old. A receipt that is lost comes many seconds
-// later, and the batches before it have arrived all the same: so one more goes each lateAfter, up to atAllFlights.
+// While a batch is under way, the next one goes nextAfter it, as long as fewer than mostFlights are under way: a receipt may
+// take longer than a batch, and while the link is down no more than these become old. A lost receipt comes many seconds
+// later, although the batches have arrived: so one more goes each lateAfter, up to atAllFlights.
 const (
 	nextAfter    = time.Second
 	mostFlights  = 4
@@ -56,32 +56,33 @@ const (
 	atAllFlights = 7
 )
 
-// told is what the audience knows of a unit, as far as we know.
+// told is what the audience knows about a unit, as far as we know.
 type told struct {
-	whole   bool // it has the whole event of version, which looks so
+	whole   bool // it has the whole event of version, with these looks and marks
 	version uint8
 	looks   string
 	marks   string
-	changes Budget    // of marks, to be told at once
-	turned  time.Time // of the marks that were told (Unit.Turned)
-	repeat  int       // so often they go once more, because nobody says whether they have arrived
+	changes Budget    // of marks that may be sent at once
+	turned  time.Time // of the marks that were sent (Unit.Turned)
+	repeat  int       // how many times the marks are still to be sent again, because nobody confirms that they have arrived
 	fix     code.Fix  // of the last report, at its time
 	at      time.Time
-	gone    int // so often it is to be told that the unit is no more
+	gone    int // how many times it is still to be reported that the unit is no more
 	why     code.Gone
-	sent    time.Time // when it was told last
-	defined time.Time // when its whole event went last
+	sent    time.Time // when it was reported last
+	defined time.Time // when its whole event was sent last
 	brief   bool      // the whole event that it has lacks details
-	fresh   bool      // it was told last because it mattered, and once
+	fresh   bool      // it was reported once, because it mattered
 	first   uint64    // number of the batch with the whole event
 }
 
-// NewOutlet makes one for the audience of this number, which was told nothing in this run. start counts the starts of this site.
+// NewOutlet makes an Outlet for the audience of this number, which has received no report in this run. start counts the starts
+// of this site.
 func NewOutlet(p Pace, slot int, late bool, start uint8) *Outlet {
 	return &Outlet{pace: p, slot: slot, late: late, start: start & 3, told: map[uint32]*told{}, hurries: Budget{PerMinute: mostHurries}}
 }
 
-// Shown is where the audience believes a unit is; false: it was not told of it.
+// Shown is where the audience believes a unit is; false: it does not know the unit.
 func (o *Outlet) Shown(now time.Time, u *Unit) (code.Fix, bool) {
 	t := o.told[u.Number]
 	if t == nil || !t.whole {
@@ -90,14 +91,14 @@ func (o *Outlet) Shown(now time.Time, u *Unit) (code.Fix, bool) {
 	return t.fix.After(now.Sub(t.at)), true
 }
 
-// wrong is by how many metres the audience is wrong about a unit: when it was last heard, or half of that soon after, if the
-// unit goes on as it does. A boat that has stopped or turned is so told before the far map shows it elsewhere.
+// wrong is by how many metres the audience is wrong about a unit: at its last report, or half of the error at soon after it, if the
+// unit keeps its course and speed. So a boat that has stopped or turned is reported before the far map shows it elsewhere.
 func (t *told) wrong(u *Unit) float64 {
 	later := u.Heard.Sub(t.at) + soon
 	return max(t.fix.After(later-soon).Metres(u.Fix), t.fix.After(later).Metres(u.Fix.After(soon))/2)
 }
 
-// due says whether a unit has to be told now, and how much that matters. details: its whole event may go again (spells).
+// due says how much it matters to report a unit now; 0: not at all. details: its whole event may be sent again (spells).
 func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
 	care := u.Cares[o.slot]
 	if care.Hidden || care.Late != o.late {
@@ -112,7 +113,7 @@ func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
 		switch {
 		case o.pace.Gap == 0:
 			return 4
-		case t != nil: // a site that asks for it knows that it is there
+		case t != nil: // a site that asks for the unit knows that it exists
 			return newcomer - 1
 		}
 		return newcomer
@@ -130,21 +131,21 @@ func (o *Outlet) due(now time.Time, u *Unit, details bool) (matters float64) {
 	return max(t.wrong(u)/max(1, care.Bound), o.repeatWeight(now, t, details))
 }
 
-// turned says whether the marks of a unit are to be told anew, at once: some changes in a row, and then one in a quarter of the age.
+// turned says whether the marks of a unit are to be sent again at once: some changes in a row, and then one in a quarter of the age.
 func (o *Outlet) turned(now time.Time, t *told, u *Unit) bool {
 	return t.marks != u.marks && t.changes.Left(now)
 }
 
-// changed says whether the looks of a unit are to be told anew.
+// changed says whether the looks of a unit are to be sent again.
 func (o *Outlet) changed(now time.Time, t *told, u *Unit) bool {
 	return t.looks != u.looks && (now.Sub(t.defined) >= o.pace.Age/4 || o.turned(now, t, u))
 }
 
-// repeatWeight is how much it matters that a unit is told for no reason of its own, where nobody says what has arrived: its details
-// after all that is more urgent, and where it is within the age of a picture, because a silent site may have lost it.
+// repeatWeight is how much it matters to report a unit that has no news, where nobody confirms what has arrived: its details
+// after everything that is more urgent, and its position within the age of a picture, because a silent site may have lost it.
 func (o *Outlet) repeatWeight(now time.Time, t *told, details bool) float64 {
 	since, first := now.Sub(t.sent), o.pace.Age*2/5
-	if !o.calm(now) { // batches go half empty, and what a burst takes twice would come beyond the age
+	if !o.calm(now) { // batches are half empty, and a position that bursts destroy twice would come after the age
 		first = o.pace.Age * 3 / 10
 	}
 	switch {
@@ -157,7 +158,7 @@ func (o *Outlet) repeatWeight(now time.Time, t *told, details bool) float64 {
 			return newcomer / 4
 		}
 		return detailed
-	case since >= o.pace.Age/3: // lost once or twice, it comes again within the age
+	case since >= o.pace.Age/3: // if it is lost once or twice, it still comes within the age
 		return tellFrom
 	case t.fresh || since >= o.pace.Age/5:
 		return alongFrom
@@ -165,9 +166,9 @@ func (o *Outlet) repeatWeight(now time.Time, t *told, details bool) float64 {
 	return 0
 }
 
-// along is up to how many octets of a batch units go along that need not be told yet, and how much one matters at least that has to be.
-// On a slow channel what is urgent waits for what is on the air: where something may be, units that are shown within their bound fill
-// less of a batch.
+// along returns up to how many octets a batch also takes units that need no report yet, and from which weight a unit needs one.
+// On a slow channel an urgent message waits for the batch that is on the air. While one may come, units that are shown within
+// their bound fill less of a batch.
 func (o *Outlet) along(now time.Time) (octets int, must float64) {
 	if o.pace.Gap > 0 && !o.calm(now) {
 		return o.pace.Octets / 2, 1
@@ -175,54 +176,58 @@ func (o *Outlet) along(now time.Time) (octets int, must float64) {
 	return o.pace.Octets * 3 / 4, tellFrom
 }
 
-// spells says whether the whole event of a unit is to go again, where nobody says what has arrived. It is as long as the places of
-// seven units, so that a batch with one is followed by one without (spelt): else ten of them would hold up all places for minutes.
+// spells says whether the whole event of a unit is to be sent again, where nobody confirms what has arrived. It is as long as
+// the positions of seven units, so a batch with a whole event is followed by a batch without (spelt): otherwise ten of them
+// would hold up all positions for minutes.
 func (o *Outlet) spells(now time.Time, t *told) bool {
 	return o.pace.Gap > 0 && (t.brief || now.Sub(t.defined) >= wholeEvery*o.pace.Age)
 }
 
-// detailed is how much the details of a unit matter that is shown without: they are its second chance, too, where the first was
-// lost. When they have waited as long as a place may, they go before places that are wrong.
+// detailed is how much the details of a unit matter that is shown without them. Its first report may have been lost, so they
+// are its second chance, too. When they have waited as long as a position may, they go before positions that are wrong.
 const detailed = 2
 
-// newcomer is how much a unit matters that nobody there is shown yet, on a slow channel: more than one that is shown elsewhere.
+// newcomer is how much a unit matters on a slow channel that the audience does not show yet: more than one that it shows in a
+// wrong place.
 const newcomer = 1000
 
-// turned is how much a unit matters whose marks have changed: it goes first, and turnedAgain times more where nobody says what has arrived.
+// turned is how much a unit matters whose marks have changed: it goes first, and turnedAgain times more where nobody confirms
+// what has arrived.
 const (
 	turned      = 2 * newcomer
 	turnedAgain = 2
 )
 
-// On a shared channel a batch that hurries goes a part of the gap after the one before, so that this has left the air, mostHurries times a
-// minute.
+// On a shared channel a batch that hurries goes a part of the gap after the batch before it, when that one has left the air,
+// mostHurries times a minute.
 const (
 	hurried     = 4
 	mostHurries = 6
 )
 
-// soon is how far wrong looks ahead: a report, the next one of a unit that is fast, and the way of a batch.
+// soon is how far wrong looks ahead: it covers a report, the next report of a fast unit, and the transit of a batch.
 const soon = 10 * time.Second
 
-// The share of its bound from which a unit is told, and from which it goes along with others.
+// The share of its bound from which a unit is reported, and from which it goes along with others.
 const (
 	tellFrom  = 0.3
 	alongFrom = 0.1
 )
 
-// Knows says whether the audience has the whole event of a unit for sure: where receipts come, no batch with it is under way.
+// Knows says whether the audience surely has the whole event of a unit: where receipts come, the batch with the event is not
+// under way any more.
 func (o *Outlet) Knows(number uint32) bool {
 	t := o.told[number]
 	return t != nil && t.whole && !slices.ContainsFunc(o.flights, func(f flight) bool { return slices.Contains(f.told, number) && t.first == f.number })
 }
 
-// Reported takes in that a unit was reported. One that is not to be told any more is taken from the audience's map.
+// Reported takes in that a unit was reported here. A unit that the audience may not see any more is taken from its map.
 func (o *Outlet) Reported(now time.Time, u *Unit) {
 	if t := o.told[u.Number]; t != nil && t.gone == 0 && u.Cares[o.slot].Hidden {
 		o.Gone(now, u, code.Stale)
 		return
 	}
-	if t := o.told[u.Number]; t != nil && u.Cares[o.slot].Late != o.late { // another audience tells what it looks like now
+	if t := o.told[u.Number]; t != nil && u.Cares[o.slot].Late != o.late { // the Outlet of the other lane sends its looks now
 		t.looks, t.marks = "", ""
 	}
 	if o.due(now, u, !o.defined) < tellFrom {
@@ -240,7 +245,7 @@ func (o *Outlet) Reported(now time.Time, u *Unit) {
 	}
 }
 
-// hasten has the next batch hurry.
+// hasten makes the next batch hurry.
 func (o *Outlet) hasten(now time.Time) {
 	if !o.hurry && (o.pace.Gap == 0 || o.hurries.Left(now)) {
 		o.hurry = true
@@ -253,7 +258,7 @@ func (o *Outlet) Gone(now time.Time, u *Unit, why code.Gone) {
 	if t := o.told[u.Number]; t != nil {
 		t.gone, t.why = 1, why
 		if o.pace.Gap > 0 {
-			t.gone = 2 // nobody says whether the first has arrived
+			t.gone = 2 // nobody confirms that the first has arrived
 		}
 		if o.since.IsZero() {
 			o.since = now
@@ -298,8 +303,8 @@ func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
 	}
 }
 
-// Batch makes the batch that is due; nil: none is. Where the pace has no gap it is under way then, until Ended says what
-// became of its number. matters: it has a unit in it about which the audience would be wrong without it.
+// Batch makes the batch that is due; nil: none is. Where the pace has no gap, the batch is then under way until Ended reports
+// its outcome. matters: without it the audience would be wrong about a unit.
 func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matters bool) {
 	if at := o.Due(); at.IsZero() || now.Before(at) {
 		return nil, 0, false
@@ -389,13 +394,13 @@ func (o *Outlet) Batch(now time.Time, n *Near) (data []byte, number uint64, matt
 	return data, o.number, len(list) > 0 && list[0].matters >= tellFrom
 }
 
-// candidate is a unit that a batch should tell of, and how much that matters.
+// candidate is a unit that a batch should report, and how much that matters.
 type candidate struct {
 	u       *Unit
 	matters float64
 }
 
-// candidates are the units of which it matters enough to tell, the most urgent first.
+// candidates are the units that matter enough to be reported, the most urgent first.
 func (o *Outlet) candidates(now time.Time, n *Near) (list []candidate) {
 	for _, u := range n.All() {
 		if m := o.due(now, u, !o.defined); m >= alongFrom {
@@ -406,17 +411,17 @@ func (o *Outlet) candidates(now time.Time, n *Near) (list []candidate) {
 	return list
 }
 
-// What a batch begins with, and a record of a unit that is no more at most.
+// Octets of the head of a batch, and at most of the record of a unit that is no more.
 const headOctets, lostOctets = 6, 6
 
-// record is what is new of a unit, in a batch made at a time. details: its whole event may go again (spells).
+// record is the news about a unit for a batch made at a time. details: its whole event may be sent again (spells).
 func (o *Outlet) record(at, now time.Time, u *Unit, details bool) code.Record {
 	r := code.Record{Unit: u.Number, Version: u.Version, Age: max(0, at.Sub(code.Quarters(u.Heard)))}
 	t, alone := o.told[u.Number], o.pace.Gap == 0
 	known := t != nil && t.whole && t.repeat == 0 && !o.changed(now, t, u) && u.Fix.Sayable(t.fix)
 	if known && !(details && o.spells(now, t)) {
 		r.Form, r.Fix, r.Mask, r.Version = code.Moved, u.Fix, u.Fix.Changed(t.fix), t.version
-		if !alone || o.flies(u.Number) { // what came before may be lost, or come later
+		if !alone || o.flies(u.Number) { // earlier reports may be lost, or come later
 			r.Mask |= code.NewPlace
 			if u.Fix.Moves {
 				r.Mask |= code.NewMotion
@@ -427,7 +432,7 @@ func (o *Outlet) record(at, now time.Time, u *Unit, details bool) code.Record {
 	r.Form, r.Event = code.Whole, u.Event
 	switch {
 	case alone || known:
-	case !u.Turned.IsZero(): // it is shown there with its team
+	case !u.Turned.IsZero(): // the audience shows it with its team
 		r.Event = code.Brief(u.Event, "__group")
 	default:
 		r.Event = code.Brief(u.Event)
@@ -440,10 +445,10 @@ func (o *Outlet) flies(number uint32) bool {
 	return slices.ContainsFunc(o.flights, func(f flight) bool { return slices.Contains(f.told, number) })
 }
 
-// wholeEvery is how many times the age of a picture a whole event is good for, as a site may have lost it.
+// wholeEvery is after how many ages of a picture a whole event is sent again, because a site may have lost it.
 const wholeEvery = 3
 
-// noteSent notes that a record of a unit goes.
+// noteSent notes that a record of a unit is sent.
 func (o *Outlet) noteSent(at, now time.Time, u *Unit, r code.Record, matters float64) {
 	t := o.told[u.Number]
 	if t == nil {
@@ -477,5 +482,5 @@ func (o *Outlet) noteSent(at, now time.Time, u *Unit, r code.Record, matters flo
 	o.counted++
 }
 
-// Records is how many reports went in all batches.
+// Records is how many reports all batches had.
 func (o *Outlet) Records() int { return o.counted }

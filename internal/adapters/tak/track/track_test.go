@@ -22,7 +22,7 @@ func report(t *testing.T, uid string, lat, speed float64, at time.Time) *cot.Eve
 	return e
 }
 
-// pair is an outlet and the far table that it speaks to.
+// pair is an Outlet and the Far to which it sends.
 type pair struct {
 	t    *testing.T
 	now  time.Time
@@ -43,7 +43,7 @@ func (p *pair) report(e *cot.Event) {
 	}
 }
 
-// speak makes the batch that is due and says how many records it had; -1: none was due.
+// speak makes the batch that is due and returns how many records it had; -1: none was due.
 func (p *pair) speak(arrives bool) int {
 	data, number, _ := p.out.Batch(p.now, p.near)
 	if data == nil {
@@ -59,12 +59,12 @@ func (p *pair) speak(arrives bool) int {
 	return len(b.Records)
 }
 
-// A unit on its course is told once; one that leaves it is told again, and a batch that is lost is made good.
+// A unit on its course is reported once; one that leaves its course is reported again, and a lost batch is repaired.
 func TestToldWhenWrong(t *testing.T) {
 	p := newPair(t, pace)
 	const metre = 1 / 111194.9
 	lat, said := 54.0, 0
-	for range 60 { // ten minutes at 5 m/s, as said
+	for range 60 { // ten minutes at 5 m/s, as reported
 		p.report(report(t, "u", lat, 5, p.now))
 		if p.speak(true) > 0 {
 			said++
@@ -99,7 +99,7 @@ func TestToldWhenWrong(t *testing.T) {
 	}
 }
 
-// A table is bounded; what has left makes room.
+// A table is bounded; units that have left make room.
 func TestBounded(t *testing.T) {
 	p := newPair(t, pace)
 	for i := range 3 {
@@ -114,7 +114,7 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// A far clock that is wrong does not make units old, or of tomorrow; a unit whose event was missed is asked for.
+// A wrong far clock does not make units old, or of tomorrow; a unit whose event was missed is asked for.
 func TestFarClockAndLack(t *testing.T) {
 	for _, off := range []time.Duration{0, -3 * time.Hour, 3 * time.Hour} {
 		p := newPair(t, pace)
@@ -142,7 +142,7 @@ func TestFarClockAndLack(t *testing.T) {
 	}
 }
 
-// When a site falls silent its units go stale by its promise, and are shown so once.
+// When a site falls silent its units go stale by its promise, and are shown stale once.
 func TestSilence(t *testing.T) {
 	p := newPair(t, pace)
 	p.report(report(t, "u", 54, 0, p.now))
@@ -176,8 +176,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// A batch that another has overtaken changes nothing of what the other said: neither where a unit is, nor its course, nor which start the
-// site is in. The whole event that is missing is taken from it all the same.
+// A batch that a newer one has overtaken changes nothing that the newer one reported: neither where a unit is, nor its course,
+// nor which start the site is in. But a missing whole event is taken from it.
 func TestOvertaken(t *testing.T) {
 	p := newPair(t, pace)
 	batch := func() *code.Batch {
@@ -218,8 +218,8 @@ func TestOvertaken(t *testing.T) {
 	}
 }
 
-// On a slow channel the unit that has waited longest goes first, and whole events leave every second batch to places: ten units that turn
-// all the time, of which each is known there without details, are told each two and a half minutes or sooner.
+// On a slow channel the unit that has waited longest goes first, and whole events leave every second batch to positions: ten
+// units that turn all the time, each of which is known there without details, are reported each two and a half minutes or sooner.
 func TestNobodyIsForgotten(t *testing.T) {
 	slow := Pace{Gather: 5 * time.Second, Gap: 20 * time.Second, Age: 5 * time.Minute, Octets: 98}
 	near, out := NewNear(7, 20), NewOutlet(slow, 0, false, 1)
@@ -261,8 +261,8 @@ func TestNobodyIsForgotten(t *testing.T) {
 	}
 }
 
-// A unit that was away when this site was killed comes back with the first word of its site, unless that has started again meanwhile and
-// said nothing of the unit since.
+// A unit that was away when this site was killed comes back with the first batch of its site, unless that site has restarted in
+// the meantime and not reported the unit since.
 func TestAwayOverRestarts(t *testing.T) {
 	for _, start := range []uint8{1, 2} {
 		far := NewFar(5*time.Second, 0)
@@ -281,11 +281,11 @@ func TestAwayOverRestarts(t *testing.T) {
 	}
 }
 
-// A unit that changes its type each second is told a few times in a row and then now and then; one beside it is told as if it were alone,
-// and the last type is the one that stays.
+// A unit that changes its type each second is reported a few times in a row and then now and then; another unit is reported as
+// if it were alone, and the last type is the one that stays.
 func TestFlipsAreBounded(t *testing.T) {
 	for name, p := range map[string]Pace{"receipts": pace, "shared": {Gather: 5 * time.Second, Gap: 20 * time.Second, Age: 5 * time.Minute, Octets: 98}} {
-		var told [2]int // of the one beside it, without flips and with them
+		var told [2]int // reports of the other unit, without flips and with them
 		for flips := range 2 {
 			near, out, far := NewNear(7, 20), NewOutlet(p, 0, false, 1), NewFar(5*time.Second, 0)
 			wholes := 0

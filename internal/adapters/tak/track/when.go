@@ -6,7 +6,7 @@ import (
 	"aldis/internal/ground/due"
 )
 
-// Due is when Batch has something; zero: nobody can say.
+// Due is when Batch has something to send; zero: nobody can say.
 func (o *Outlet) Due() (at time.Time) {
 	if len(o.flights) >= atAllFlights {
 		return at
@@ -45,32 +45,32 @@ func (o *Outlet) Due() (at time.Time) {
 	return at
 }
 
-// breath is how long a shared channel stays free after a batch of another site, so that what is urgent never waits for two. A
-// site that others leave no room waits twice its gap at the most.
+// breath is how long a shared channel stays free after a batch of another site, so that an urgent message never waits for two batches. A
+// site to which others leave no room waits twice its gap at most.
 const breath = 2 * time.Second
 
 // hurriedGather is how long a changed unit waits for others that change with it.
 const hurriedGather = time.Second / 2
 
-// leave is the part of the gap by which it is longer where other sites speak as well and something urgent was said: the next batch waits
+// leave is the part of the gap by which it grows if other sites speak as well and something urgent was sent: the next batch waits
 // for theirs, too. Measured on hf-300 while twenty units come (60 seeds, one site of three silent, an alert each 20 s): alerts take 15.4 s
 // at the 95th percentile with half, 19.2 s with a quarter.
 const leave = 2
 
-// together is how long two sites' batches are made after each other at the most if one has to wait for the other on the air, and what
-// is urgent for both. They will be again unless one of them waits longer than the other.
+// together is how long after each other two sites make batches at most if one has to wait for the other on the air, and an urgent
+// message has to wait for both. This would repeat itself unless one site waited longer than the other.
 const together = 7 * time.Second
 
-// calmAfter is for how long something urgent makes batches short: a site that has said one thing may say another.
+// calmAfter is how long batches stay short after something urgent: the site that has sent it may send more.
 const calmAfter = 3 * time.Minute
 
-// calm says that nothing urgent was said for a while.
+// calm says whether nothing urgent was sent for a while.
 func (o *Outlet) calm(now time.Time) bool { return now.Sub(o.urgent) > calmAfter }
 
-// Urgent takes in that something urgent was said, here or at another site.
+// Urgent takes in that something urgent was sent, here or by another site.
 func (o *Outlet) Urgent(now time.Time) { o.urgent = now }
 
-// Others takes in that a batch of another site was heard, which was made before.
+// Others takes in that a batch of another site was heard, and when it was made.
 func (o *Outlet) Others(now, made time.Time) {
 	if o.pace.Gap == 0 {
 		return

@@ -14,7 +14,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// Records as they are on the link.
+// Records in their form on the link.
 func TestRecords(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -94,8 +94,8 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// A place takes two octets for each of its parts beside the texts. What a liar writes is refused, and nothing of it is XML that a server
-// would not take.
+// A place takes two octets for each of its parts besides the texts. Forged payloads are refused, or are XML that a server
+// takes.
 func TestPayloads(t *testing.T) {
 	place := stanza.New(code.Nodes[0], "geoloc", "xml:lang", "en").With(stanza.New(code.Nodes[0], "lat").Says("59.4"), stanza.New(code.Nodes[0], "lon").Says("24.7"),
 		stanza.New("urn:x", "more", "a", "1").With(stanza.Element{Text: "one "}, stanza.New("urn:x", "b")))
@@ -126,7 +126,7 @@ func TestPayloads(t *testing.T) {
 	}
 }
 
-// FuzzRecords: what is read is written again as it was.
+// FuzzRecords: a record that is read is written again unchanged.
 func FuzzRecords(f *testing.F) {
 	for _, seed := range []string{"00056869", "03ac026869", "10000201015304 02656e62", "1612", "81ff", "83"} {
 		b, _ := hex.DecodeString(seed)

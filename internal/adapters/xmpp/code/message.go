@@ -15,7 +15,7 @@ import (
 // ErrMalformed is the error of all Parse functions.
 var ErrMalformed = errors.New("xmpp: not a coded record")
 
-// MostNumbers is how many numbers of messages there are: two octets with what is said of one.
+// MostNumbers is how many numbers of messages there are: two octets hold a number and an outcome.
 const MostNumbers = 1 << 12
 
 // Kind is the type of a message.
@@ -30,10 +30,10 @@ const (
 	kinds
 )
 
-// About is what a message is to an earlier one.
+// About says how a message relates to an earlier one.
 type About uint8
 
-// What it may be.
+// Values of About.
 const (
 	Nothing  About = iota
 	Corrects       // XEP-0308
@@ -60,24 +60,24 @@ const (
 	Lang            // xml:lang
 	URL             // XEP-0066
 	URLText         // its description
-	Label           // XEP-0258: what is displayed
+	Label           // XEP-0258: the displayed text
 	LabelColors     // its foreground and background, with a blank between them
 	Delay           // XEP-0203: the stamp
 	Reaction        // one of them
-	Fallback        // XEP-0428: first and last character of the body that repeats what is replied to, with a blank between them
+	Fallback        // XEP-0428: first and last character of the part of the body that quotes the earlier message, with a blank between them
 	Nick            // XEP-0172
 	ReplyTo         // JID of the sender of the message that is replied to
-	Private         // in a room: the occupant who alone hears it
+	Private         // in a room: the only occupant who gets it
 	Invite          // XEP-0249: the room to which the receiver is invited
 )
 
-// Field is a part of a message that not all have.
+// Field is an optional part of a message.
 type Field struct {
 	Tag  Tag
 	Text string
 }
 
-// File is what a message offers: a file that its site has, and that comes when somebody asks for it.
+// File is a file that a message offers: its site has it, and it crosses when somebody asks for it.
 type File struct {
 	Hash [32]byte // SHA-256
 	Size uint64   // octets, at most MaxFile
@@ -88,7 +88,7 @@ type File struct {
 // MaxFile is the largest file that may be offered, in octets.
 const MaxFile = 1 << 30
 
-// Message is what a client said. Fields have their order.
+// Message is a message of a client. The order of Fields is kept.
 type Message struct {
 	Number   uint16 // below MostNumbers
 	Kind     Kind
@@ -132,7 +132,7 @@ const (
 //
 //	octet   flags
 //	varint  number
-//	octet   kind                             where a flag says so
+//	octet   kind                             if a flag says so
 //	octet   about << 1 | yours, varint ref   likewise
 //	octet   count, for each: octet tag, varint length, octets   likewise
 //	32 octets hash, varint size, text name, name MIME (as in AppendPayload)   likewise
@@ -221,7 +221,7 @@ func ParseMessage(b []byte) (m Message, err error) {
 // isBatch begins a batch.
 const isBatch = notMessage | 0x20
 
-// IsMessage says whether a record is a Message, IsBatch whether it is several.
+// IsMessage says whether a record is a Message, IsBatch whether it is a batch of several.
 func IsMessage(b []byte) bool { return len(b) > 0 && b[0]&notMessage == 0 }
 
 // IsBatch says whether a record is a batch.
@@ -242,7 +242,7 @@ func AppendBatch(dst []byte, lines [][]byte) []byte {
 // MaxBatch is how many messages a batch has at most.
 const MaxBatch = 256
 
-// ParseBatch reads what AppendBatch appended of several. The error is ErrMalformed.
+// ParseBatch reads a batch of several messages that AppendBatch appended. The error is ErrMalformed.
 func ParseBatch(b []byte) (lines [][]byte, err error) {
 	r := &reader{b: b}
 	if r.octet() != isBatch {
@@ -262,7 +262,7 @@ func ParseBatch(b []byte) (lines [][]byte, err error) {
 	return lines, r.err
 }
 
-// IsSubscription says whether a record is a Subscription, and no message.
+// IsSubscription says whether a record is a Subscription, not a message.
 func IsSubscription(b []byte) bool { return len(b) > 0 && b[0]&notMessage != 0 }
 
 // reader takes coded octets apart.

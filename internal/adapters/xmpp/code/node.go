@@ -18,7 +18,7 @@ const (
 	MaxPayload = 16 << 10
 )
 
-// NodeName is how a node is called on the link: one of Nodes as one character below the blank, another as it is called.
+// NodeName is the name of a node on the link: one of Nodes as one character below the blank, others unchanged.
 func NodeName(node string) string {
 	if i := slices.Index(Nodes, node); i >= 0 {
 		return string(rune(1 + i))
@@ -26,7 +26,7 @@ func NodeName(node string) string {
 	return node
 }
 
-// NodeOf undoes NodeName; false: no node is called so.
+// NodeOf undoes NodeName; false: no node has this name on the link.
 func NodeOf(name string) (string, bool) {
 	if len(name) == 1 && name[0] >= 1 && int(name[0]) <= len(Nodes) {
 		return Nodes[name[0]-1], true
@@ -35,7 +35,7 @@ func NodeOf(name string) (string, bool) {
 }
 
 // words are names that cross as a number: of elements of XEP-0080, 0107, 0108, 0118 and 0172, of MIME types, and of namespaces. The numbers are
-// part of the protocol: new ones come behind the last.
+// part of the protocol: new ones are added at the end.
 var words = append([]string{"accuracy", "alt", "altaccuracy", "area", "bearing", "building", "country", "countrycode", "datum", "description",
 	"error", "floor", "lat", "locality", "lon", "postalcode", "region", "room", "speed", "street", "text", "timestamp", "tzo", "uri",
 	"artist", "length", "rating", "source", "title", "track", "geoloc", "tune", "mood", "activity", "nick", "metadata", "info",
@@ -47,11 +47,11 @@ const (
 	maxParts = 512
 )
 
-// AppendPayload appends what an item of a node holds; false: it is longer or deeper than what crosses. Behind each element's name
+// AppendPayload appends the payload of an item; false: it is too long or too deep to cross. After each element's name:
 //
-//	octet   1: it has nothing but one text; 2: its namespace follows, else it is its parent's; count of attributes << 2
+//	octet   1: its only content is one text; 2: its namespace follows, otherwise it is its parent's; count of attributes << 2
 //	each attribute: name, value
-//	text, or varint count of what is inside, in turn: a text behind an empty name, or an element
+//	text, or varint count of the nodes inside; each is a text behind an empty name, or an element
 //
 // A name is varint n << 1 of a word, or octets << 1 | 1 and the octets; a text is varint octets and the octets.
 func AppendPayload(dst []byte, e *stanza.Element) ([]byte, bool) {
@@ -113,7 +113,7 @@ func appendWord(dst []byte, name string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(name))<<1|1), name...)
 }
 
-// nameOf says whether a text may be the name of an attribute or element here: no prefix but xml.
+// nameOf says whether a text may be the name of an attribute or element here: the only prefix may be xml.
 func nameOf(text string) bool {
 	text = strings.TrimPrefix(text, "xml:")
 	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Became is what became of a message at the site that it was for.
+// Became is the outcome of a message at its receiver's site.
 type Became uint8
 
-// What it may be.
+// Values of Became.
 const (
 	Received  Became = iota // a client has acknowledged it (XEP-0184)
 	Displayed               // a client has displayed it (XEP-0333)
@@ -25,7 +25,7 @@ var Conditions = []string{"bad-request", "conflict", "feature-not-implemented", 
 	"redirect", "registration-required", "remote-server-not-found", "remote-server-timeout", "resource-constraint", "service-unavailable",
 	"subscription-required", "undefined-condition", "unexpected-request"}
 
-// ReasonOf is the number of a condition; that of undefined-condition where it is none.
+// ReasonOf is the number of a condition; for an unknown text it is that of undefined-condition.
 func ReasonOf(condition string) Reason {
 	if i := slices.Index(Conditions, condition); i >= 0 {
 		return Reason(i)
@@ -43,7 +43,7 @@ type Outcome struct {
 	Reason Reason // of Failed and Barred
 }
 
-// Append appends the outcome: varint number << 2 | became, and behind Failed and Barred the octet of the reason.
+// Append appends the outcome: varint number << 2 | became, and after Failed and Barred the octet of the reason.
 func (o Outcome) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(o.Number)<<2|uint64(o.Became))
 	if o.Became >= Failed {
@@ -52,7 +52,7 @@ func (o Outcome) Append(dst []byte) []byte {
 	return dst
 }
 
-// ParseOutcomes reads one or more that Append appended, one behind the other. The error is ErrMalformed.
+// ParseOutcomes reads one or more outcomes that Append appended, one behind the other. The error is ErrMalformed.
 func ParseOutcomes(b []byte) (list []Outcome, err error) {
 	r := &reader{b: b}
 	for more := true; more; more = len(r.b) > 0 {

@@ -1,9 +1,9 @@
 package code
 
-// Subscription is what one user says to another of presence (RFC 6121, 3).
+// Subscription is a request or an answer of one user to another about a subscription to presence (RFC 6121, 3).
 type Subscription uint8
 
-// What it may be.
+// Values of Subscription.
 const (
 	Subscribe Subscription = iota
 	Subscribed
@@ -14,7 +14,7 @@ const (
 // Subscriptions are their names as types of stanzas.
 var Subscriptions = []string{"subscribe", "subscribed", "unsubscribe", "unsubscribed"}
 
-// Append appends the octet of the subscription, which no message begins with.
+// Append appends the octet of the subscription, with which no message begins.
 func (s Subscription) Append(dst []byte) []byte { return append(dst, notMessage|byte(s)) }
 
 // ParseSubscription reads what Append appended. The error is ErrMalformed.
@@ -40,11 +40,11 @@ const (
 // Shows are their names.
 var Shows = []string{"chat", "", "away", "dnd", "xa"}
 
-// Presence is that of a user who is there.
+// Presence is the presence of an available user.
 type Presence struct {
 	Show     Show
 	Priority int8
-	Wants    uint8  // Nodes of others of which the user's clients want to be told: bit n is Nodes[n]
+	Wants    uint8  // Nodes of others from which the user's clients want events: bit n is Nodes[n]
 	Status   string // at most MaxStatus octets
 }
 
@@ -56,7 +56,7 @@ const (
 	hasWants    = 0x20
 )
 
-// Append appends the presence: octet show, with the bit 0x80 the octet of the priority behind it, with 0x20 that of Wants; the status.
+// Append appends the presence: octet show; with its bit 0x80 the octet of the priority, with 0x20 the octet of Wants; the status.
 func (p Presence) Append(dst []byte) []byte {
 	begin := len(dst)
 	dst = append(dst, byte(p.Show))

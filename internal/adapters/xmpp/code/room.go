@@ -2,17 +2,17 @@ package code
 
 import "encoding/binary"
 
-// Occupant is one of the occupants of a room, as other sites know it.
+// Occupant is an occupant of a room, as other sites know it.
 type Occupant struct {
-	Nick string // "" where it is the name that the item has
+	Nick string // "" if it is the name in the item
 	Presence
 }
 
-// hasNick is beside the show in the first octet.
+// hasNick is a flag next to the show in the first octet.
 const hasNick = 0x40
 
 // Append appends the occupant: the octets of the presence; with the bit 0x40 in the first of them varint length and octets of the
-// nick stand before the status. An occupant who is there and says nothing else takes no octets.
+// nick stand before the status. An occupant who is available, without any other property, takes no octets.
 func (o Occupant) Append(dst []byte) []byte {
 	if o == (Occupant{Presence: Presence{Show: Available}}) {
 		return dst
@@ -58,8 +58,8 @@ func ParseOccupant(b []byte) (o Occupant, err error) {
 
 // Removal tells the site of an occupant that the room has put the occupant out, or not let it in.
 type Removal struct {
-	Reason Reason // of a refusal; ReasonOf("gone") where it was put out
-	Status uint16 // of XEP-0045 where it was put out: 301 banned, 307 kicked, 321, 322, 332
+	Reason Reason // of a refusal; ReasonOf("gone") if it was put out
+	Status uint16 // of XEP-0045 if it was put out: 301 banned, 307 kicked, 321, 322, 332
 	User   string
 }
 

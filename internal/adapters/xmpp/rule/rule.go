@@ -1,4 +1,4 @@
-// Package rule holds what the operator decides about XMPP: what crosses to which site, and what goes first. The first rule
+// Package rule holds the operator's decisions about XMPP: which data cross to which site, and which go first. The first rule
 // that matches decides. The package is pure.
 package rule
 
@@ -10,34 +10,34 @@ import (
 	"aldis/internal/site"
 )
 
-// Kinds of what wants to cross, as the configuration writes them.
+// Kinds of data that may cross, as the configuration writes them.
 const (
 	Message      = "message" // from one user to another
 	Room         = "room"    // a line in a room
 	Presence     = "presence"
-	Subscription = "subscription" // what one user says to another of presence
+	Subscription = "subscription" // a request or an answer about a subscription to presence
 	PubSub       = "pubsub"       // an item of a node (XEP-0060, 0163)
 	File         = "file"         // the file of a message (XEP-0363)
 )
 
-// Kinds are all of them.
+// Kinds are all kinds.
 var Kinds = []string{Message, Room, Presence, Subscription, PubSub, File}
 
-// Rule is one of the operator's. Conditions that are empty fit everything; texts are patterns, in which * stands for anything.
+// Rule is one rule of the operator. Empty conditions fit everything; texts are patterns, in which * stands for anything.
 type Rule struct {
 	Label string
 	Line  int // of the configuration
 
 	Kind        string
-	From        string // bare JID; of a line in a room of this site the nick; of a node its user or service
+	From        string // bare JID; for a line in a room of this site the nick; for a node its user or service
 	To          string // bare JID of the receiver, or of the room; or the node
-	Mark        string // what a security label displays (XEP-0258)
-	Site        uint16 // that it goes to; 0: any
-	Least, Most int    // octets as they go to custody; 0: any
+	Mark        string // the text that a security label displays (XEP-0258)
+	Site        uint16 // the receiving site; 0: any
+	Least, Most int    // octets that go to custody; 0: any
 
 	Local      bool             // it stays on this LAN
 	Precedence *site.Precedence // nil: routine
-	Expires    time.Duration    // how long it may wait for the link; 0: as long as xmpp.life says
+	Expires    time.Duration    // how long it may wait for the link; 0: xmpp.life
 }
 
 // String names the rule for operators.
@@ -48,7 +48,7 @@ func (r *Rule) String() string {
 	return fmt.Sprintf("line %d", r.Line)
 }
 
-// Subject is what wants to cross, as rules see it.
+// Subject describes data that may cross, for rules.
 type Subject struct {
 	Kind, From, To, Mark string
 	Site                 uint16
@@ -76,7 +76,7 @@ func (r *Rule) Misses(s *Subject) string {
 	return ""
 }
 
-// Judge is the first rule that fits; nil: none does.
+// Judge returns the first rule that fits; nil: none does.
 func Judge(rules []Rule, s *Subject) *Rule {
 	for i := range rules {
 		if rules[i].Misses(s) == "" {

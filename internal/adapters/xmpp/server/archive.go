@@ -24,14 +24,14 @@ const (
 // Bounds of archives.
 const (
 	mostLines     = 500       // of one owner
-	mostLineB     = 512 << 10 // octets of these
+	mostLineB     = 512 << 10 // octets of the lines of one owner
 	mostArchived  = 16 << 20  // octets of all owners
 	mostPage      = 100       // lines in one answer
 	usualPage     = 50
-	overheadOfOne = 200 // octets of a line in memory, about
+	overheadOfOne = 200 // memory of a line besides its text, in octets, about
 )
 
-// Archive is what was said lately, for clients that ask for it (XEP-0313): for each owner, a user or a room, the newest lines.
+// Archive holds the latest messages for clients that ask for them (XEP-0313): for each owner, a user or a room, the newest lines.
 type Archive struct {
 	key    string // begins the keys of its memories
 	last   uint64
@@ -45,25 +45,25 @@ type Line struct {
 	At     time.Time
 	With   string // bare address of the other side
 	number uint64
-	xml    []byte // as the journal has it
+	xml    []byte // in the form that the journal has
 }
 
-// Said is the message.
+// Said returns the message.
 func (l Line) Said() stanza.Element {
 	if e, fault := stanza.Parse(l.xml); fault == nil && len(e.Kids) == 1 {
 		return e.Kids[0]
 	}
-	return stanza.New(ns, "message") // Keep and Restore let nothing else in
+	return stanza.New(ns, "message") // Keep and Restore let no other text in
 }
 
-// NewArchive makes one whose memories have keys that begin so.
+// NewArchive makes an archive whose memories have keys that begin with key.
 func NewArchive(key string) *Archive {
 	return &Archive{key: key, lines: map[string][]Line{}, sizes: map[string]int{}}
 }
 
 func hexNumber(n uint64) string { return fmt.Sprintf("%016x", n) }
 
-// Keep adds a line and answers its number. What is beyond the bounds is forgotten, the oldest first.
+// Keep adds a line and returns its number. Lines beyond the bounds are forgotten, the oldest first.
 func (a *Archive) Keep(owner string, l Line, e *stanza.Element, remember func(key string, value []byte)) string {
 	a.last++
 	l.number = a.last
@@ -113,10 +113,10 @@ func (a *Archive) Forget(owner string, remember func(key string, value []byte)) 
 	}
 }
 
-// Lines are those of an owner, the oldest first.
+// Lines are the lines of an owner, the oldest first.
 func (a *Archive) Lines(owner string) []Line { return a.lines[owner] }
 
-// Restore takes a memory of an earlier run, in the order of their keys, without what begins the key.
+// Restore takes a memory of an earlier run, in the order of their keys; key is without the beginning that NewArchive was given.
 func (a *Archive) Restore(key string, value []byte) error {
 	owner, number, ok := strings.Cut(key, "\x00")
 	n, err := strconv.ParseUint(number, 16, 64)
@@ -133,7 +133,7 @@ func (a *Archive) Restore(key string, value []byte) error {
 	return nil
 }
 
-// Answer answers a question to the archive of an owner: stanzas for the client that asks, the last of which is the answer itself.
+// Answer answers a question to the archive of an owner with stanzas for the client that asks; the last is the answer itself.
 func (a *Archive) Answer(owner string, e *stanza.Element) (list []stanza.Element) {
 	q := e.Kid(NSArchive, "query")
 	reply := stanza.New(ns, "iq", "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "result")
@@ -212,8 +212,8 @@ func (a *Archive) matching(owner string, q *stanza.Element) (found []Line, ok bo
 	return found, true
 }
 
-// paged is the part of lines that is asked for (XEP-0059), whether it is the last one in its direction, and whether the line that it
-// begins at is known.
+// paged returns the page of lines that is asked for (XEP-0059), whether it is the last one in its direction, and whether the
+// line at which it begins is known.
 func paged(found []Line, set *stanza.Element) (page []Line, complete, known bool) {
 	most := usualPage
 	page = found

@@ -11,7 +11,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// A client that speaks for others, or acknowledges what it was never sent, is put out; what waits for it stays.
+// A client that speaks for others, or acknowledges stanzas that it was never sent, is put out; messages that wait for it stay.
 func TestLyingClient(t *testing.T) {
 	for _, from := range []string{"alma@ship.example", "anna@ship.example/other", "anna@hq.example", "@", "ship.example"} {
 		w := newWorld(t, "anna", "alma")
@@ -111,7 +111,7 @@ func TestBounds(t *testing.T) {
 	w.expect(c, 1, "resource-constraint")
 }
 
-// A session that nobody resumes ends after five minutes: others see it go, and what it has not read waits.
+// A session that nobody resumes ends after five minutes: others see it go, and messages that it has not read wait.
 func TestSessionEnds(t *testing.T) {
 	w := newWorld(t, "anna", "alma")
 	anna, alma := w.login("anna", "a"), w.login("alma", "b")
@@ -131,7 +131,7 @@ func TestSessionEnds(t *testing.T) {
 	w.expect(w.login("anna", "c"), 1, "for later", "delay")
 }
 
-// How a message has ended is told to its sender's next client, where the one that sent it is gone.
+// The error of a message goes to its sender's next client if the client that sent it is gone.
 func TestLateError(t *testing.T) {
 	w := newWorld(t, "anna")
 	anna := w.login("anna", "a")
@@ -143,7 +143,7 @@ func TestLateError(t *testing.T) {
 	w.expect(w.login("anna", "c"), 0, "id='week'")
 }
 
-// What clients put by is found again, also after a kill: bookmarks by the user alone, the card by all. It is bounded.
+// Documents that clients store are found again, also after a kill: bookmarks only by the user, the card by all. They are bounded.
 func TestPapers(t *testing.T) {
 	w := newWorld(t, "anna", "alma")
 	anna := w.login("anna", "a")
@@ -168,7 +168,7 @@ func TestPapers(t *testing.T) {
 	w.expect(alma, 1, "id='8'", "<vCard xmlns='vcard-temp'/>")
 }
 
-// A client that does not resume has at once what the client before it has not acknowledged, and only once.
+// A client that does not resume at once gets the messages that the client before it has not acknowledged, and only once.
 func TestNewClient(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		w := newWorld(t, "anna", "alma")
@@ -207,7 +207,7 @@ func TestRemovedUser(t *testing.T) {
 	w.restart()
 }
 
-// Whatever clients say, the server goes on, and what it has remembered can be read.
+// Whatever clients send, the server goes on, and its memories can be read.
 func FuzzClients(f *testing.F) {
 	f.Add("<message to='alma@ship.example' type='chat'><body>x</body></message><r xmlns='urn:xmpp:sm:3'/>")
 	f.Add("<presence to='alma@ship.example' type='subscribe'/><iq type='get' id='1'><query xmlns='jabber:iq:roster'/></iq>")

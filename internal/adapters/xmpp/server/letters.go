@@ -15,13 +15,13 @@ type letter struct {
 	at     time.Time
 	e      stanza.Element
 	octets int
-	given  map[string]uint32 // tokens of the sessions that have it, and its place in what these were sent
+	given  map[string]uint32 // by token of the sessions that were given it: its place among the stanzas sent to them
 }
 
-// notSent is the place of a letter for a session of the run before, whose client is not back yet.
+// notSent is the place of a letter for a session of an earlier run, whose client is not back yet.
 const notSent = 0
 
-// next is the place that the next stanza has in what a client is sent.
+// next is the place of the next stanza among the stanzas sent to a client.
 func (c *session) next() uint32 {
 	if c.restored {
 		return notSent
@@ -29,7 +29,7 @@ func (c *session) next() uint32 {
 	return c.out + 1
 }
 
-// keeps says whether a message is for later, too: neither a hint forbids it, nor does it tell of typing alone.
+// keeps says whether a message is to be kept for later, too: no hint forbids it, and it is more than a notice of typing.
 func keeps(e *stanza.Element) bool {
 	kind, of := e.Get("type"), false
 	for i := range e.Kids {
@@ -43,7 +43,7 @@ func keeps(e *stanza.Element) bool {
 	return of && (kind == "" || kind == "normal" || kind == "chat")
 }
 
-// waits says whether a message waits for a user who is away: also the end of one that the user has sent from a client that is there no more.
+// waits says whether a message waits for a user who is away: also the error of a message that the user sent from a client that is gone.
 func waits(e *stanza.Element) bool { return e.Get("type") == "error" || keeps(e) }
 
 // message takes a message to a user here. by is the client of this LAN that has sent it; nil: it comes from elsewhere.
@@ -83,8 +83,8 @@ func (s *Server) message(a *account, resource string, e stanza.Element, by *sess
 	s.hand(a, e, to, waits(&e), by)
 }
 
-// hand gives clients a message, and the user's archive and other clients. A letter of it waits where it must not be lost and no client is
-// sure to get it.
+// hand gives a message to clients, to the user's archive and to the user's other clients. A letter waits if the message must
+// not be lost and no client is sure to get it.
 func (s *Server) hand(a *account, e stanza.Element, to []*session, dear bool, by *session) {
 	var l *letter
 	safe := dear
@@ -135,7 +135,7 @@ func (s *Server) burn(a *account, l *letter) {
 	s.remember(keyLetter+a.name+"\x00"+hexNumber(l.number), nil)
 }
 
-// read takes in that a client has a letter.
+// read takes in that a client has received a letter.
 func (s *Server) read(c *session, l *letter) {
 	if slices.Contains(c.user.letters, l) {
 		s.burn(c.user, l)
@@ -180,7 +180,7 @@ func (s *Server) letter(c *session, l *letter) {
 	s.write(c, e, l)
 }
 
-// letters gives a client what has waited for the user: what no client has, or only clients whose connection broke.
+// letters gives a client the letters that wait for the user: those that no client has, or only clients whose connection broke.
 func (s *Server) letters(c *session) {
 	for _, l := range slices.Clone(c.user.letters) {
 		held := false
@@ -194,7 +194,7 @@ func (s *Server) letters(c *session) {
 	}
 }
 
-// rebuild makes the queue of a session of the run before, whose client has got h stanzas.
+// rebuild makes the queue of a session of an earlier run, whose client has received h stanzas.
 func (s *Server) rebuild(c *session, h uint32) {
 	c.restored, c.out = false, h
 	for _, l := range slices.Clone(c.user.letters) {
@@ -214,7 +214,7 @@ func (s *Server) rebuild(c *session, h uint32) {
 	}
 }
 
-// copies gives the other clients of a user a copy of a message (XEP-0280), which came or was sent.
+// copies gives the other clients of a user a copy of a message that was received or sent (XEP-0280).
 func (s *Server) copies(a *account, e *stanza.Element, how string, but ...*session) {
 	if kind := e.Get("type"); kind != "chat" && (kind != "" && kind != "normal" || e.Kid(ns, "body") == nil) || e.Kid(nsHints, "no-copy") != nil || e.Kid(nsCarbons, "private") != nil {
 		return
@@ -228,7 +228,7 @@ func (s *Server) copies(a *account, e *stanza.Element, how string, but ...*sessi
 	}
 }
 
-// sentBy keeps what a client has sent, and shows it to the user's other clients.
+// sentBy keeps a message that a client has sent, and shows it to the user's other clients.
 func (s *Server) sentBy(c *session, e *stanza.Element) {
 	if !keeps(e) {
 		return
@@ -237,7 +237,7 @@ func (s *Server) sentBy(c *session, e *stanza.Element) {
 	s.copies(c.user, e, "sent", c)
 }
 
-// archive keeps a message that came, and gives it the number that it has there (XEP-0359).
+// archive keeps a received message, and gives it its number in the archive (XEP-0359).
 func (s *Server) archive(a *account, e *stanza.Element, from string, by *session) {
 	kids := e.Kids
 	e.Kids = nil

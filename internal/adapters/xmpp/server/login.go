@@ -23,21 +23,21 @@ const (
 	mechanism = "SCRAM-SHA-256"
 	binds     = "tls-exporter" // RFC 9266
 
-	maxStranger = 16 << 10 // octets of what somebody says who has not logged in
+	maxStranger = 16 << 10 // octets of a stanza before the login
 	maxTries    = 3        // on one connection
 )
 
-// Errors of Login.Feed. After each of them the connection is of no more use.
+// Errors of Login.Feed. After each of them the connection is useless.
 var (
 	ErrStranger = errors.New("xmpp: a client has said something before its login")
 	ErrLogin    = errors.New("xmpp: a login with a wrong name or password")
 )
 
-// Host is what all Logins of a server share.
+// Host is the configuration that all Logins of a server share.
 type Host struct {
 	Domain string
 	Users  func(name string) (Keys, bool)
-	Secret []byte        // of the process: what a stranger sees of a user that there is not comes of it
+	Secret []byte        // of the process: strangers see keys made from it for users that do not exist
 	Fresh  func() []byte // 16 octets that nobody can guess
 }
 
@@ -46,19 +46,19 @@ type Login struct {
 	*Host
 	Framed  bool   // over WebSocket (RFC 7395): Feed gets whole messages
 	Secure  bool   // over TLS
-	Binding []byte // what tls-exporter has for this connection; nil: it has nothing
+	Binding []byte // the tls-exporter value of this connection; nil: none
 
 	split    stanza.Splitter
 	fresh    bool // the next octets begin a stream
 	conv     *scram.ServerConversation
-	user     string // has proved who it is
-	ready    bool   // its stream has begun after that
+	user     string // the user that the client has proved to be
+	ready    bool   // a stream has begun after the login
 	wantsTLS bool
 	tries    int
 	ended    bool
 }
 
-// User is the user who has logged in and begun a stream; "": nobody has.
+// User is the user who has logged in and begun a stream; "": nobody.
 func (l *Login) User() string {
 	if l.ready {
 		return l.user
@@ -66,10 +66,10 @@ func (l *Login) User() string {
 	return ""
 }
 
-// WantsTLS says that the reply of Feed is to be written, and TLS to begin behind it; then Secured.
+// WantsTLS says whether TLS is to begin after the reply of Feed is written; then the caller calls Secured.
 func (l *Login) WantsTLS() bool { return l.wantsTLS }
 
-// Secured takes in that TLS has begun. What came before counts no more.
+// Secured takes in that TLS has begun. Everything before it is void.
 func (l *Login) Secured(binding []byte) {
 	l.Secure, l.Binding, l.wantsTLS = true, binding, false
 	l.restart()
@@ -92,11 +92,11 @@ func (l *Login) restart() {
 	l.fresh = true
 }
 
-// framedHeader stands for the stream that WebSocket does not have.
+// framedHeader replaces the stream's head, which WebSocket does not have.
 const framedHeader = "<stream:stream xmlns='" + stanza.Component + "' xmlns:stream='" + stanza.Streams + "'>"
 
-// Feed takes octets of the client, gives stanzas of a user that has logged in to do as a Splitter does, and answers what is to be sent, also with an
-// error: each element alone.
+// Feed takes octets of the client, gives stanzas of a user who has logged in to do like a Splitter, and returns the elements to
+// be sent, also with an error: each element alone.
 func (l *Login) Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) (reply [][]byte, err error) {
 	if l.split.Most == 0 {
 		l.restart()
@@ -110,7 +110,7 @@ func (l *Login) Feed(b []byte, do func(e *stanza.Element, fault *stanza.Fault)) 
 	err = l.split.Feed(b, func(e *stanza.Element, f *stanza.Fault) {
 		seen++
 		switch {
-		case failed != nil || l.wantsTLS || l.ended: // what follows was said too early
+		case failed != nil || l.wantsTLS || l.ended: // everything after this was sent too early
 		case l.Framed && seen == 1: // framedHeader
 		case l.Framed && seen > 2:
 			failed = &stanza.Fault{Reason: stanza.Syntax, Text: "more than one element in a message"}
@@ -162,7 +162,7 @@ func (l *Login) take(e *stanza.Element) (reply [][]byte, err error) {
 
 func one(text string) [][]byte { return [][]byte{[]byte(text)} }
 
-// open begins a stream, and says what may follow.
+// open begins a stream, and answers with its features.
 func (l *Login) open(e *stanza.Element) (reply [][]byte, err error) {
 	id := fmt.Sprintf("%x", l.Fresh())
 	if l.Framed {
@@ -212,7 +212,7 @@ func (l *Login) sasl(e *stanza.Element) (reply [][]byte, err error) {
 		if l.conv, err = l.begin(e.Get("mechanism")); err != nil {
 			return fail("invalid-mechanism")
 		}
-		if text == "" { // the client waits to be asked
+		if text == "" { // the client waits for a challenge
 			return one("<challenge xmlns='" + nsSASL + "'/>"), nil
 		}
 	case e.Name != "response" || l.conv == nil:
@@ -230,7 +230,7 @@ func (l *Login) sasl(e *stanza.Element) (reply [][]byte, err error) {
 	if l.conv.Done() {
 		user, _ := stanza.Local(l.conv.Username())
 		as, domain, _, _ := stanza.CutAddress(l.conv.AuthzID())
-		if l.conv.AuthzID() != "" && (as != user || domain != l.Domain) { // nobody logs in as another
+		if l.conv.AuthzID() != "" && (as != user || domain != l.Domain) { // nobody logs in as another user
 			return fail("invalid-authzid")
 		}
 		l.user, name = user, "success"
@@ -240,7 +240,7 @@ func (l *Login) sasl(e *stanza.Element) (reply [][]byte, err error) {
 	return [][]byte{a.Append(nil, ns)}, nil
 }
 
-// begin begins a login. A user that there is not looks like one with another password.
+// begin begins a login. A user that does not exist looks like a user with another password.
 func (l *Login) begin(name string) (*scram.ServerConversation, error) {
 	s, err := scram.SHA256.NewServer(func(name string) (Keys, error) {
 		local, ok := stanza.Local(name)
@@ -265,7 +265,7 @@ func (l *Login) begin(name string) (*scram.ServerConversation, error) {
 	return nil, fmt.Errorf("%.40q is no mechanism that is offered", name)
 }
 
-// nobody are keys that no password has: always the same for a name.
+// nobody returns keys that no password has: always the same for a name.
 func (l *Login) nobody(name string) Keys {
 	sum := func(what string) []byte {
 		h := hmac.New(sha256.New, l.Secret)
@@ -275,7 +275,7 @@ func (l *Login) nobody(name string) Keys {
 	return Keys{KeyFactors: scram.KeyFactors{Salt: string(sum("salt")[:SaltOctets]), Iters: iterations}, StoredKey: sum("stored"), ServerKey: sum("server")}
 }
 
-// StreamError is how a server ends a stream for a reason.
+// StreamError is the text with which a server ends a stream for a reason.
 func StreamError(condition, text string, more ...stanza.Element) []byte {
 	e := stanza.New(ns, "stream:error").With(stanza.New(nsStreams, condition))
 	if text != "" {
@@ -285,7 +285,7 @@ func StreamError(condition, text string, more ...stanza.Element) []byte {
 	return e.Append(nil, ns)
 }
 
-// Frame is an element of a stream as a message of WebSocket, where each stands alone.
+// Frame is an element of a stream as a message of WebSocket, where each element stands alone.
 func Frame(xml []byte) []byte {
 	for i, c := range xml {
 		if c == ' ' || c == '>' || c == '/' {

@@ -46,7 +46,7 @@ func feed(t *testing.T, l *server.Login, text string) (string, error) {
 	return string(bytes.Join(reply, nil)), err
 }
 
-// login plays a client's side of SCRAM. It answers the server's last word.
+// login plays a client's side of SCRAM. It returns the server's last element.
 func login(t *testing.T, l *server.Login, mechanism, name, password string) (string, error) {
 	t.Helper()
 	c, err := scram.SHA256.NewClient(name, password, "")
@@ -69,7 +69,7 @@ func login(t *testing.T, l *server.Login, mechanism, name, password string) (str
 	return said, err
 }
 
-// A client gets TLS, then a login, then a stream of its own; with what binds the login to the TLS connection, and over WebSocket too.
+// A client gets TLS, then a login, then a stream of its own; also with a login that is bound to the TLS connection, and over WebSocket.
 func TestLogin(t *testing.T) {
 	for _, mechanism := range []string{"SCRAM-SHA-256", "SCRAM-SHA-256-PLUS"} {
 		l := &server.Login{Host: host()}
@@ -108,7 +108,7 @@ func TestLogin(t *testing.T) {
 	check.Equal(t, "user", l.User(), "anna")
 }
 
-// Nobody logs in as another user, with whatever password.
+// Nobody logs in as another user, whatever the password.
 func TestOtherName(t *testing.T) {
 	for authzid, want := range map[string]string{"anna@ship.example": "<success", "Anna@ship.example": "<success", "alma@ship.example": "<failure", "anna@hq.example": "<failure", "anna": "<failure"} {
 		l := &server.Login{Host: host(), Secure: true}
@@ -130,7 +130,7 @@ func TestOtherName(t *testing.T) {
 	}
 }
 
-// A wrong password, and a user that there is not, look alike; after three tries the connection ends.
+// A wrong password and an unknown user look alike; after three tries the connection ends.
 func TestWrongPassword(t *testing.T) {
 	challenge := func(name string) string {
 		l := &server.Login{Host: host(), Secure: true}
@@ -155,7 +155,7 @@ func TestWrongPassword(t *testing.T) {
 	}
 }
 
-// Whoever has not logged in says nothing beside the login, and not much of that.
+// Before the login, a client may only send the login, and not much of it.
 func TestStrangers(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{header + "<message to='alma@ship.example'><body>hi</body></message>", "not-authorized"},

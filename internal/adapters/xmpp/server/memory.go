@@ -9,7 +9,7 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// KeyPrefix begins the keys of all memories; the second letter says what the memory is of. Values are elements as stanza.Append writes them.
+// KeyPrefix begins the keys of all memories; the second letter is the kind of memory. Values are elements as stanza.Append writes them.
 const KeyPrefix = "S"
 
 const (
@@ -18,13 +18,13 @@ const (
 	keyLetter  = KeyPrefix + "l" // user, 0, number: time, sessions that were given it, the message
 	keyArchive = KeyPrefix + "a" // user, 0, number: time, the other side, the message
 	keyPaper   = KeyPrefix + "d" // user, 0, namespace, blank, name: the element
-	keySession = KeyPrefix + "s" // token: user, resource, presence, addresses that it was shown to
+	keySession = KeyPrefix + "s" // token: user, resource, presence, addresses to which it was shown
 	keyCount   = KeyPrefix + "t" // token: stanzas that were handled, in decimal
 )
 
 var errMemory = errors.New("a memory of another format")
 
-// Restore takes a memory of an earlier run, in the order of their keys. Those of users who are not there any more are left out.
+// Restore takes a memory of an earlier run, in the order of their keys. Memories of users who no longer exist are left out.
 func (s *Server) Restore(key string, value []byte) error {
 	if len(key) < 2 {
 		return errMemory

@@ -9,20 +9,21 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// nsServer is of the stanzas between servers (RFC 6120, 4.8.3).
+// nsServer is the namespace of stanzas between servers (RFC 6120, 4.8.3).
 const nsServer = "jabber:server"
 
-// external is the mechanism by which servers prove their domain: the certificate that they have shown (XEP-0178).
+// external is the mechanism by which servers prove their domain: by the certificate that they have shown (XEP-0178).
 const external = "EXTERNAL"
 
-// Errors of Accepting.Feed and Dialling.Feed. After each of them the connection is of no more use.
+// Errors of Accepting.Feed and Dialling.Feed. After each of them the connection is useless.
 var (
 	ErrCertificate = errors.New("xmpp: a server without a certificate of its domain")
 	ErrForeign     = errors.New("xmpp: a server has spoken for a domain that it has not proved, or to one that is not here")
 )
 
-// Accepting is the side of a server that another server has called, on one connection up to the proof of a domain. After that it cuts the
-// stream into stanzas of that domain. The zero value with the first three fields begins a connection. Trust begins one without a handshake.
+// Accepting is the side of a server to which another server has connected, on one connection up to the proof of a domain. After
+// that it cuts the stream into stanzas of that domain. The zero value with the first three fields begins a connection. Trust
+// begins one without a handshake.
 type Accepting struct {
 	Peers []string // domains of the other server
 	Here  []string // domains of this side
@@ -31,24 +32,24 @@ type Accepting struct {
 	split    stanza.Splitter
 	proves   func(domain string) bool // nil: TLS has not begun
 	from     string                   // of the stream; "": none has begun
-	of       []string                 // domains of which stanzas are taken, from among Peers
+	of       []string                 // the domains among Peers whose stanzas are taken
 	fresh    bool                     // the next octets begin a stream
 	proved   bool                     // by EXTERNAL
-	ready    bool                     // its stream has begun after that
+	ready    bool                     // a stream has begun after the proof
 	wantsTLS bool
 }
 
-// WantsTLS says that the reply of Feed is to be written, and TLS to begin behind it; then Secured.
+// WantsTLS says whether TLS is to begin after the reply of Feed is written; then the caller calls Secured.
 func (a *Accepting) WantsTLS() bool { return a.wantsTLS }
 
-// Secured takes in that TLS has begun. proves says whether the other's certificate is trusted, and of a domain.
+// Secured takes in that TLS has begun. proves says whether the certificate of the other server is trusted and is for a domain.
 func (a *Accepting) Secured(proves func(domain string) bool) {
 	a.proves, a.wantsTLS = proves, false
 	a.restart(maxStranger)
 }
 
-// Trust has the connection begin with stanzas, without a stream's head and a proof (XEP-0361). The caller knows that the other side, whichever
-// has called, is the server of these domains: by its certificate or its address.
+// Trust makes the connection begin with stanzas, without a stream's head and a proof (XEP-0361). The caller knows that the
+// other side, whichever side has connected, is the server of these domains: by its certificate or its address.
 func (a *Accepting) Trust(domains ...string) {
 	a.from, a.of, a.ready, a.proved, a.split = domains[0], domains, true, true, stanza.Within(nsServer)
 	a.split.Most = MaxStanza
@@ -67,8 +68,9 @@ func (a *Accepting) From() string {
 // Open says whether the other server owes the proof of its domain, or the end of a stanza.
 func (a *Accepting) Open() bool { return !a.ready || a.split.Open() }
 
-// Feed takes octets of the other server and gives stanzas of the domain that it has proved to do, as a component has them: to is the domain
-// here. With a fault the element is the first tag alone. Feed answers what is to be sent, also with an error.
+// Feed takes octets of the other server and gives stanzas of the domain that it has proved to do, in the form of a component's
+// stanzas: to is the domain here. With a fault the element is the first tag alone. Feed returns the octets to be sent, also
+// with an error.
 func (a *Accepting) Feed(b []byte, do func(to string, e *stanza.Element, fault *stanza.Fault)) (reply []byte, err error) {
 	if a.split.Most == 0 {
 		a.restart(maxStranger)
@@ -79,7 +81,7 @@ func (a *Accepting) Feed(b []byte, do func(to string, e *stanza.Element, fault *
 	}
 	err = a.split.Feed(b, func(e *stanza.Element, f *stanza.Fault) {
 		switch {
-		case failed != nil || a.wantsTLS: // what follows was said too early
+		case failed != nil || a.wantsTLS: // everything after this was sent too early
 		case e != nil && a.ready && (e.Name == "message" || e.Name == "presence" || e.Name == "iq") && e.Space == nsServer:
 			_, from, _, ok := stanza.CutAddress(e.Get("from"))
 			_, to, _, known := stanza.CutAddress(e.Get("to"))
@@ -117,7 +119,7 @@ func (a *Accepting) Feed(b []byte, do func(to string, e *stanza.Element, fault *
 	return reply, err
 }
 
-// opened begins a stream, and says what may follow.
+// opened begins a stream, and answers with its features.
 func (a *Accepting) opened(e *stanza.Element, reply *[]byte, end func(string, error)) {
 	_, from, _, ok := stanza.CutAddress(e.Get("from"))
 	_, to, _, known := stanza.CutAddress(e.Get("to"))
@@ -143,7 +145,7 @@ func (a *Accepting) opened(e *stanza.Element, reply *[]byte, end func(string, er
 	*reply = features.Append(*reply, ns)
 }
 
-// auth takes the proof: the certificate was looked at when the stream began.
+// auth takes the proof: the certificate was checked when the stream began.
 func (a *Accepting) auth(e *stanza.Element, reply *[]byte, end func(string, error)) {
 	said, err := base64.StdEncoding.DecodeString(e.Inside())
 	if e.Inside() == "=" {
@@ -160,8 +162,9 @@ func (a *Accepting) auth(e *stanza.Element, reply *[]byte, end func(string, erro
 	a.restart(MaxStanza)
 }
 
-// Dialling is the side of a server that calls another server, on one connection. What it sends once Ready is the stream's stanzas;
-// the other sends its own on a connection that it has made itself (RFC 6120, 4.5). The zero value with From and To begins a connection.
+// Dialling is the side of a server that connects to another server, on one connection. Once Ready, it sends stanzas;
+// the other server sends its stanzas on a connection that it has made itself (RFC 6120, 4.5). The zero value with From and To
+// begins a connection.
 type Dialling struct {
 	From, To string // domains
 
@@ -170,13 +173,13 @@ type Dialling struct {
 	wantsTLS                       bool
 }
 
-// Hello is what this side says first, and again behind TLS.
+// Hello is the head of the stream, which this side sends first, and again after TLS has begun.
 func (d *Dialling) Hello() []byte { return header(nsServer, d.From, d.To, "") }
 
-// WantsTLS says that TLS is to begin now; then Secured.
+// WantsTLS says whether TLS is to begin now; then the caller calls Secured.
 func (d *Dialling) WantsTLS() bool { return d.wantsTLS }
 
-// Secured takes in that TLS has begun, with a server that has proved its domain, and answers what is to be sent.
+// Secured takes in that TLS has begun, with a server that has proved its domain, and returns the octets to be sent.
 func (d *Dialling) Secured() []byte {
 	d.secure, d.wantsTLS, d.split = true, false, stanza.Splitter{}
 	return d.Hello()
@@ -188,7 +191,7 @@ func (d *Dialling) Ready() bool { return d.ready }
 // Open says whether the other server owes an answer, or the end of an element.
 func (d *Dialling) Open() bool { return !d.ready || d.split.Open() }
 
-// Feed takes octets of the other server, and answers what is to be sent. It never calls do: no stanza comes on this connection.
+// Feed takes octets of the other server, and returns the octets to be sent. It never calls do: no stanza comes on this connection.
 func (d *Dialling) Feed(b []byte, _ func(e *stanza.Element, fault *stanza.Fault)) (reply []byte, err error) {
 	if d.split.Most == 0 {
 		d.split.Most = maxStranger
@@ -223,7 +226,7 @@ func (d *Dialling) Feed(b []byte, _ func(e *stanza.Element, fault *stanza.Fault)
 	return reply, err
 }
 
-// features goes on with what the other server offers.
+// features takes the next step that the features of the other server allow.
 func (d *Dialling) features(e *stanza.Element, reply []byte) ([]byte, error) {
 	offers := func(list *stanza.Element) bool {
 		return list != nil && slices.ContainsFunc(list.Kids, func(k stanza.Element) bool { return k.Name == "mechanism" && k.Inside() == external })

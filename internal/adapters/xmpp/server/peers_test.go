@@ -9,7 +9,7 @@ import (
 	"aldis/internal/lab/check"
 )
 
-// called are two servers, one of which calls the other. proves: the caller has a certificate of ship.example.
+// called are two servers, one of which connects to the other. proves: it has a certificate of ship.example.
 func called(proves bool) (d *server.Dialling, a *server.Accepting, secured func() []byte) {
 	d = &server.Dialling{From: "ship.example", To: "hq.example"}
 	a = &server.Accepting{Peers: []string{"ship.example"}, Here: []string{"hq.example"}, ID: func() string { return "1" }}
@@ -19,7 +19,7 @@ func called(proves bool) (d *server.Dialling, a *server.Accepting, secured func(
 	}
 }
 
-// Two servers come to stanzas in any parts; a server without a certificate of its domain does not.
+// Two servers get to exchange stanzas, in whatever parts their octets come; a server without a certificate of its domain does not.
 func TestServersProveTheirDomains(t *testing.T) {
 	for _, part := range []int{1, 7, 1 << 20} {
 		d, a, secured := called(true)

@@ -12,13 +12,13 @@ import (
 type contact struct {
 	name     string
 	groups   []string
-	to, from bool // the user is subscribed to the contact; the contact to the user
+	to, from bool // the user is subscribed to the contact; the contact is subscribed to the user
 	ask      bool // the contact has been asked
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// item is a contact as the roster has it.
+// item is the roster item of a contact.
 func (k *contact) item(with string) stanza.Element {
 	subscription := [...]string{"none", "to", "from", "both"}[boolInt(k.to)+2*boolInt(k.from)]
 	e := stanza.New(nsRoster, "item", "jid", with, "name", k.name, "subscription", subscription)
@@ -38,7 +38,7 @@ func boolInt(b bool) int {
 	return 0
 }
 
-// contactIn reads what item has written, or what a client says.
+// contactIn reads a roster item from a memory or a client.
 func contactIn(e *stanza.Element) *contact {
 	k := &contact{name: e.Get("name"), ask: e.Get("ask") != ""}
 	k.to = e.Get("subscription") == "to" || e.Get("subscription") == "both"
@@ -51,7 +51,7 @@ func contactIn(e *stanza.Element) *contact {
 	return k
 }
 
-// contact is the entry for an address, made where there is none; nil: there are too many.
+// contact is the entry for an address, which is made if there is none; nil: there are too many.
 func (a *account) contact(with string) *contact {
 	k := a.contacts[with]
 	if k == nil && len(a.contacts) < mostContacts {
@@ -61,7 +61,7 @@ func (a *account) contact(with string) *contact {
 	return k
 }
 
-// push tells the clients of a user, and the journal, of a changed entry.
+// push sends a changed entry to the clients of a user, and to the journal.
 func (s *Server) push(a *account, with string) {
 	s.pushes++
 	item := stanza.New(nsRoster, "item", "jid", with, "subscription", "remove")
@@ -150,7 +150,7 @@ func (s *Server) presenceOf(c *session, e stanza.Element, to string) {
 	}
 }
 
-// tell shows the presence of a client to those who are subscribed, and to the user's other clients.
+// tell shows the presence of a client to all subscribers, and to the user's other clients.
 func (s *Server) tell(c *session, e stanza.Element) {
 	for _, with := range sortedKeys(c.user.contacts) {
 		if c.user.contacts[with].from {
@@ -164,7 +164,8 @@ func (s *Server) tell(c *session, e stanza.Element) {
 	}
 }
 
-// greet tells a client that has just become available what it wants to know.
+// greet gives a client that has just become available the presences of the user's other clients, requests and letters, and asks
+// contacts for theirs.
 func (s *Server) greet(c *session) {
 	for _, o := range slices.Clone(c.user.sessions) {
 		if o != c && o.there != nil {
@@ -184,7 +185,7 @@ func (s *Server) greet(c *session) {
 	}
 }
 
-// unavailable takes a client's presence away: from all who have seen it.
+// unavailable takes a client's presence away from all who have seen it.
 func (s *Server) unavailable(c *session, e stanza.Element) {
 	for _, to := range sortedKeys(c.directed) {
 		delete(c.directed, to)
@@ -196,7 +197,7 @@ func (s *Server) unavailable(c *session, e stanza.Element) {
 	}
 }
 
-// subscription takes what a user says to a contact of subscriptions (RFC 6121, 3).
+// subscription takes a user's request or answer to a contact about a subscription (RFC 6121, 3).
 func (s *Server) subscription(a *account, e stanza.Element, with, kind string) {
 	e = e.Set("from", s.bare(a)).Set("to", with)
 	k := a.contacts[with]
@@ -249,7 +250,7 @@ func (s *Server) subscription(a *account, e stanza.Element, with, kind string) {
 	}
 }
 
-// presence takes a presence stanza to a user here, or to the client c of the user.
+// presence takes a presence stanza for a user here, or for the client c of the user.
 func (s *Server) presence(a *account, c *session, e stanza.Element) {
 	from := bareOf(e.Get("from"))
 	k := a.contacts[from]
@@ -300,7 +301,7 @@ func (s *Server) showAll(a *account, e stanza.Element) {
 	}
 }
 
-// probed answers a contact that wants to know whether a user is there.
+// probed answers a contact that asks whether a user is available.
 func (s *Server) probed(a *account, k *contact, from string) {
 	if k == nil || !k.from {
 		s.route(sub(s.bare(a), from, "unsubscribed"), nil)

@@ -6,7 +6,7 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// asked is what a question is about; nil: about nothing.
+// asked is the element that says what a question is about; nil: there is none.
 func asked(e *stanza.Element) *stanza.Element {
 	for i := range e.Kids {
 		if e.Kids[i].Name != "" {
@@ -68,13 +68,13 @@ func (s *Server) query(e stanza.Element, a *account) {
 	if kind := e.Get("type"); kind != "get" && kind != "set" {
 		return
 	}
-	allowed := a == nil // what others may know of an account is for its contacts alone
+	allowed := a == nil // only its contacts may ask about an account
 	if a != nil {
 		k := a.contacts[bareOf(e.Get("from"))]
 		allowed = bareOf(e.Get("from")) == s.bare(a) || k != nil && k.from
 	}
 	switch {
-	case a != nil && q != nil && q.Space == nsVCard && e.Get("type") == "get": // whoever knows the address may see it
+	case a != nil && q != nil && q.Space == nsVCard && e.Get("type") == "get": // everybody who knows the address may see the card
 		card, ok := a.papers[nsVCard+" vCard"]
 		if !ok {
 			card = stanza.New(nsVCard, "vCard")
@@ -148,7 +148,7 @@ func (s *Server) setContact(c *session, e, q *stanza.Element) {
 	s.write(c, stanza.New(ns, "iq", "from", e.Get("to"), "to", s.full(c), "id", e.Get("id"), "type", "result"), nil)
 }
 
-// paper keeps for a client what it wants to find again, or gives it: private data (XEP-0049) and the user's card (XEP-0054).
+// paper stores a document for a client, or returns it: private data (XEP-0049) and the user's card (XEP-0054).
 func paper(s *Server, c *session, e, q *stanza.Element) {
 	a, what := c.user, q
 	if q.Space == nsPrivate {

@@ -16,10 +16,10 @@ import (
 type Config struct {
 	Domain  string
 	Users   []string // local parts
-	Reaches []string // domains that the adapter stands for
+	Reaches []string // domains that the adapter serves
 }
 
-// Output is what a Server wants after an event.
+// Output is the output of a Server after events.
 type Output struct {
 	Orders   []site.Order
 	Remember []site.Memory
@@ -49,18 +49,18 @@ const (
 	usualStanza   = 384       // octets
 	mostSessions  = 16        // of one user
 	mostContacts  = 1000
-	mostAsks      = 200      // requests for a subscription that nobody has answered
+	mostAsks      = 200      // unanswered requests for a subscription
 	mostPapers    = 16       // of one user
 	mostPaper     = 32 << 10 // octets of one
-	mostDirected  = 500      // rooms and others to whom a client has shown itself
+	mostDirected  = 500      // rooms and users to whom a client has shown itself
 	mostLetters   = 1000
-	mostOctets    = 1 << 20          // of the letters of one user
-	mostStored    = 16 << 20         // of all
+	mostOctets    = 1 << 20          // octets of the letters of one user
+	mostStored    = 16 << 20         // octets of all letters
 	mostOfID      = 1200             // octets that the archive adds to a message
 	mostQueued    = 2000             // stanzas that a client has not acknowledged
-	resumeFor     = 5 * time.Minute  // a client whose connection broke has its session for so long
-	defaultResume = "300"            // the same in seconds
-	mostQueuedB   = 2 << 20          // octets of these
+	resumeFor     = 5 * time.Minute  // how long a session waits for a client whose connection broke
+	defaultResume = "300"            // resumeFor in seconds
+	mostQueuedB   = 2 << 20          // octets of these stanzas
 	ns            = stanza.Component // of all stanzas inside of the gateway
 )
 
@@ -84,7 +84,7 @@ const (
 	stampForm = "2006-01-02T15:04:05.000Z"
 )
 
-// What the LAN room tells.
+// Events from the LAN room.
 type (
 	// Came: a client has proved that it is this user. Seed is fresh and secret: 16 octets.
 	Came struct {
@@ -92,7 +92,7 @@ type (
 		User string
 		Seed []byte
 	}
-	// Said: a client has sent a stanza. Nothing of it is trusted.
+	// Said: a client has sent a stanza. Nothing in it is trusted.
 	Said struct {
 		Conn    site.ConnID
 		Element stanza.Element
@@ -103,7 +103,7 @@ type (
 		Conn  site.ConnID
 		Ended bool
 	}
-	// Users are all that there are from now on.
+	// Users are all users from now on.
 	Users struct{ Names []string }
 )
 
@@ -119,17 +119,17 @@ func (Gone) AdapterEvent() {}
 // AdapterEvent marks Users as an event of a protocol adapter.
 func (Users) AdapterEvent() {}
 
-// Send has the LAN room write to a client, and with End close the connection behind that.
+// Send makes the LAN room write to a client, and with End then close the connection.
 type Send struct {
 	Conn site.ConnID
 	XML  []byte
 	End  bool
 }
 
-// Concerns is the connection. A stanza may tell a client that its message has arrived, so that the client forgets it.
+// Concerns names the connection. A stanza may tell a client that its message has arrived, so that the client forgets it.
 func (s Send) Concerns() (site.ConnID, bool) { return s.Conn, true }
 
-// Octets of the stanza.
+// Octets is the size of the stanza.
 func (s Send) Octets() int { return len(s.XML) }
 
 // account is a user.
@@ -139,8 +139,8 @@ type account struct {
 	asks     map[string]stanza.Element // requests for a subscription, by bare address
 	sessions []*session
 	letters  []*letter                 // the oldest first
-	octets   int                       // of these
-	papers   map[string]stanza.Element // what clients have put by, by namespace and name
+	octets   int                       // of the letters
+	papers   map[string]stanza.Element // documents that clients have stored, by namespace and name
 }
 
 // New makes a server; Restore gives it its memories.
@@ -159,7 +159,7 @@ func newAccount(name string) *account {
 
 func (s *Server) bare(a *account) string { return a.name + "@" + s.cfg.Domain }
 
-// Start begins a run: sessions of the run before wait for their clients.
+// Start begins a run: sessions of an earlier run wait for their clients.
 func (s *Server) Start(now time.Time) {
 	s.now = now
 	for _, c := range s.tokens {
@@ -205,7 +205,7 @@ func (s *Server) Step(now time.Time, ev site.Event) {
 	}
 }
 
-// users takes in which users there are.
+// users takes in which users exist.
 func (s *Server) users(names []string) {
 	there := map[string]bool{}
 	for _, name := range names {
@@ -266,13 +266,13 @@ func (s *Server) Turn(now time.Time) {
 // Due is when Turn has something to do; zero: never.
 func (s *Server) Due() time.Time { return s.late }
 
-// leaveOpen has a session wait for its client.
+// leaveOpen makes a session wait for its client.
 func (s *Server) leaveOpen(c *session) {
 	c.until, c.asked = s.now.Add(resumeFor), false
 	s.late = due.Earliest(s.late, c.until)
 }
 
-// Take gives what the server wants.
+// Take returns the output so far, and empties it.
 func (s *Server) Take() Output {
 	out := s.out
 	s.out = Output{}
@@ -303,13 +303,13 @@ func (s *Server) hang(conn site.ConnID, condition, text string, more ...stanza.E
 	s.out.Orders = append(s.out.Orders, Send{Conn: conn, XML: StreamError(condition, text, more...), End: true})
 }
 
-// Deliver takes a stanza of one of the domains of Config.Reaches.
+// Deliver takes a stanza from one of the domains of Config.Reaches.
 func (s *Server) Deliver(now time.Time, e stanza.Element) {
 	s.now = now
 	s.route(e, nil)
 }
 
-// route takes a stanza whose from is true; by is the client that has sent it, nil for others.
+// route takes a stanza whose sender is verified; by is the client here that has sent it, or nil.
 func (s *Server) route(e stanza.Element, by *session) {
 	local, domain, resource, ok := stanza.CutAddress(e.Get("to"))
 	switch {
@@ -334,7 +334,7 @@ func (s *Server) route(e stanza.Element, by *session) {
 	}
 }
 
-// bounce sends an error back, where one is due.
+// bounce sends an error back, if the stanza calls for one.
 func (s *Server) bounce(e stanza.Element, condition string) {
 	s.trouble.Count("bounced " + condition)
 	if kind := e.Get("type"); e.Name == "presence" || kind == "error" || kind == "result" || e.Get("from") == "" {
@@ -343,7 +343,7 @@ func (s *Server) bounce(e stanza.Element, condition string) {
 	s.route(stanza.Refusal(&e, condition, ""), nil)
 }
 
-// inbound takes a stanza to a user here.
+// inbound takes a stanza for a user here.
 func (s *Server) inbound(a *account, resource string, e stanza.Element, by *session) {
 	c := a.session(resource)
 	switch {
@@ -360,7 +360,7 @@ func (s *Server) inbound(a *account, resource string, e stanza.Element, by *sess
 	}
 }
 
-// session is that of a resource; nil: there is none.
+// session is the session of a resource; nil: there is none.
 func (a *account) session(resource string) *session {
 	for _, c := range a.sessions {
 		if c.resource == resource {

@@ -15,14 +15,14 @@ import (
 	"aldis/internal/site"
 )
 
-// world is a server with its journal, and what its clients were sent.
+// world is a server with its journal, and the stanzas that its clients were sent.
 type world struct {
 	t       *testing.T
 	s       *server.Server
 	users   []string
 	now     time.Time
 	journal map[string][]byte
-	got     map[site.ConnID][]string // stanzas, and "END" where the connection ended
+	got     map[site.ConnID][]string // stanzas, and "END" at the end of the connection
 	away    []string                 // for far domains
 	trouble due.Tally
 	last    site.ConnID
@@ -45,7 +45,7 @@ func (w *world) restart() {
 	w.take()
 }
 
-// take takes what the server wants.
+// take carries out the output of the server.
 func (w *world) take() {
 	w.s.Turn(w.now)
 	out := w.s.Take()
@@ -71,7 +71,7 @@ func (w *world) step(ev site.Event) {
 	w.take()
 }
 
-// elements are those in a text.
+// elements are the elements in a text.
 func elements(t *testing.T, text string) (list []stanza.Element) {
 	t.Helper()
 	var s stanza.Splitter
@@ -134,7 +134,7 @@ func (w *world) expect(c site.ConnID, want int, texts ...string) {
 	}
 }
 
-// token is that of the client's session.
+// token is the token of the client's session.
 func (w *world) token(c site.ConnID) string {
 	for _, got := range w.got[c] {
 		if _, rest, ok := strings.Cut(got, "<enabled xmlns='urn:xmpp:sm:3' id='"); ok {
@@ -146,7 +146,7 @@ func (w *world) token(c site.ConnID) string {
 	return ""
 }
 
-// A session outlives its connection, and the gateway: nothing is lost, nothing comes twice, and what was handled is not asked for again.
+// A session outlives its connection, and the gateway: nothing is lost, nothing comes twice, and no handled stanza is asked for again.
 func TestResume(t *testing.T) {
 	for _, kill := range []bool{false, true} {
 		t.Run(fmt.Sprint("kill ", kill), func(t *testing.T) {

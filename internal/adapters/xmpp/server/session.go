@@ -23,19 +23,19 @@ type session struct {
 	// Of XEP-0198.
 	token    string // "": not enabled
 	in       uint32 // stanzas of the client that were handled
-	kept     uint32 // the same as the journal has it
+	kept     uint32 // the value of in that the journal has
 	out      uint32 // stanzas that were sent
 	queue    []sent // not acknowledged, the oldest first
-	octets   int    // of these
+	octets   int    // of the queue
 	asked    bool   // the client owes an acknowledgement
-	restored bool   // of the run before: what was sent is not known
+	restored bool   // from an earlier run: the stanzas that were sent are not known
 	until    time.Time
 }
 
 // sent is a stanza that the client has not acknowledged.
 type sent struct {
 	xml    []byte
-	letter *letter // nil: it does not matter any more when the session has ended
+	letter *letter // nil: the stanza is useless after the end of the session
 }
 
 func (s *Server) full(c *session) string { return s.bare(c.user) + "/" + c.resource }
@@ -75,7 +75,7 @@ func (s *Server) said(c *session, e stanza.Element) {
 	}
 }
 
-// handled counts a stanza of a client. What has led to something durable counts in the next run, too.
+// handled counts a stanza of a client. A stanza with a durable effect also counts in the next run.
 func (s *Server) handled(c *session, durable bool) {
 	if c.token == "" {
 		return
@@ -156,7 +156,7 @@ func (s *Server) manage(c *session, e *stanza.Element) {
 	case e.Name == "enable" || e.Name == "resume":
 		s.order(c.conn, stanza.New(nsSM, "failed").With(stanza.New(stanza.Stanzas, "unexpected-request")))
 	case e.Name == "r" && c.token != "":
-		s.keepCount(c) // what the client forgets now counts in the next run
+		s.keepCount(c) // the client forgets these stanzas, so they must count in the next run
 		s.order(c.conn, stanza.New(nsSM, "a", "h", count(c.in)))
 	case e.Name == "a" && c.token != "":
 		c.asked = false
@@ -173,7 +173,7 @@ func (s *Server) manage(c *session, e *stanza.Element) {
 
 func count(n uint32) string { return strconv.FormatUint(uint64(n), 10) }
 
-// acknowledged takes in how many stanzas a client has; false: so many were never sent.
+// acknowledged takes in how many stanzas a client has received; false: so many were never sent.
 func (s *Server) acknowledged(c *session, h uint32) bool {
 	first := c.out - uint32(len(c.queue)) // acknowledged so far
 	n := h - first
@@ -210,7 +210,7 @@ func (s *Server) resume(c *session, e *stanza.Element) {
 		s.expel(c, "undefined-condition", "", stanza.New(nsSM, "handled-count-too-high", "h", e.Get("h"), "send-count", count(old.out)))
 		return
 	}
-	if old.conn != 0 { // the client has noticed first that its connection broke
+	if old.conn != 0 { // the client has noticed before the server that its connection broke
 		delete(s.conns, old.conn)
 		s.hang(old.conn, "conflict", "")
 	}
@@ -222,14 +222,14 @@ func (s *Server) resume(c *session, e *stanza.Element) {
 	for _, q := range old.queue {
 		s.out.Orders = append(s.out.Orders, Send{Conn: old.conn, XML: q.xml})
 	}
-	if s.ask = append(s.ask, old); again && old.there != nil { // presence is in no journal
+	if s.ask = append(s.ask, old); again && old.there != nil { // the journal has no presences of others
 		s.greet(old)
 	}
 }
 
-// write has a client given a stanza. A letter is kept until the client has acknowledged it.
+// write sends a client a stanza. A letter is kept until the client has acknowledged it.
 func (s *Server) write(c *session, e stanza.Element, l *letter) {
-	if c.restored { // a letter waits in the journal
+	if c.restored { // the stanza's letter waits in the journal
 		return
 	}
 	xml := e.Append(make([]byte, 0, usualStanza), ns)
@@ -258,7 +258,7 @@ func (s *Server) expel(c *session, condition, text string, more ...stanza.Elemen
 	s.end(c)
 }
 
-// end ends a session: others are told, and what its client has not read waits for the user.
+// end ends a session: others see it as unavailable, and messages that its client has not read wait for the user.
 func (s *Server) end(c *session) {
 	if c.resource == "" {
 		return
@@ -278,7 +278,7 @@ func (s *Server) end(c *session) {
 	c.queue = nil
 }
 
-// keep remembers a session, so that its client finds it after a restart of the gateway.
+// keep saves a session, so that its client finds it after a restart of the gateway.
 func (s *Server) keep(c *session) {
 	if c.token == "" {
 		return

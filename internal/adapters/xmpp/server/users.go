@@ -16,7 +16,7 @@ import (
 	"aldis/internal/adapters/xmpp/stanza"
 )
 
-// Keys are what a server keeps of a password (RFC 5803): it can check the password, and not say it.
+// Keys are kept by a server instead of a password (RFC 5803): with them it can check the password, but not reveal it.
 type Keys = scram.StoredCredentials
 
 // Accounts are the keys of all users, by local part.
@@ -24,16 +24,16 @@ type Accounts map[string]Keys
 
 const (
 	scheme     = "SCRAM-SHA-256$"
-	iterations = 10_000 // RFC 7677 asks for 4,096 at least
+	iterations = 10_000 // RFC 7677 demands at least 4,096
 	// SaltOctets is the length of a salt.
 	SaltOctets = 16
 	// MaxAccounts is how many users a site may have.
 	MaxAccounts = 10_000
-	// MaxAccountsFile is how long their file may be, in octets.
+	// MaxAccountsFile is how long the file of the accounts may be, in octets.
 	MaxAccountsFile = 4 << 20
 )
 
-// ErrPassword says that a password is of no use.
+// ErrPassword says that a password is unusable.
 var ErrPassword = errors.New("a password needs 1 to 1,023 characters that can be written")
 
 // NewKeys makes the keys of a password with a salt that was never used.
@@ -45,7 +45,7 @@ func NewKeys(password string, salt []byte) (Keys, error) {
 	return c.GetStoredCredentialsWithError(scram.KeyFactors{Salt: string(salt), Iters: iterations})
 }
 
-// ParseAccounts reads what Append has written: a line for each user.
+// ParseAccounts reads accounts that Append has written: a line for each user.
 func ParseAccounts(text []byte) (Accounts, error) {
 	all := Accounts{}
 	lines := bufio.NewScanner(bytes.NewReader(text))

@@ -9,8 +9,8 @@ import (
 // MostPart is the longest part of an address, in octets.
 const MostPart = 1023
 
-// CutAddress reads an address (RFC 7622), local@domain/resource; false: it is none. The local part and the resource are brought to their
-// canonical form, the domain to small letters. A part that is not there is "".
+// CutAddress reads an address (RFC 7622), local@domain/resource; false: the text is not one. The local part and the resource
+// are brought to their canonical form, the domain to small letters. A missing part is "".
 func CutAddress(text string) (local, domain, resource string, ok bool) {
 	rest, resource, full := strings.Cut(text, "/")
 	local, domain, user := strings.Cut(rest, "@")
@@ -34,13 +34,13 @@ func CutAddress(text string) (local, domain, resource string, ok bool) {
 	return local, domain, resource, true
 }
 
-// Local is the canonical form of the part before the @; false: it is none.
+// Local is the canonical form of the part before the @; false: the text cannot be one.
 func Local(text string) (string, bool) {
 	local, err := precis.UsernameCaseMapped.String(text)
 	return local, err == nil && local != "" && len(local) <= MostPart && !strings.ContainsAny(local, "\"&'/:<>@")
 }
 
-// Resource is the canonical form of the part behind the /; false: it is none.
+// Resource is the canonical form of the part behind the /; false: the text cannot be one.
 func Resource(text string) (string, bool) {
 	resource, err := precis.OpaqueString.String(text)
 	return resource, err == nil && resource != "" && len(resource) <= MostPart

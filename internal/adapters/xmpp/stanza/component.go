@@ -15,24 +15,24 @@ type Handshake struct {
 	asked, ready   bool
 }
 
-// ErrRefused says that the server does not take the component; the text behind it is the server's reason.
+// ErrRefused says that the server does not accept the component; the text behind it is the server's reason.
 var ErrRefused = errors.New("xmpp: the server refuses the component")
 
-// Hello is what the component says first.
+// Hello is the head of the stream, which the component sends first.
 func (h *Handshake) Hello() []byte {
 	e := New(Component, "stream:stream", "xmlns:stream", Streams, "to", h.Domain)
 	open := e.Append([]byte("<?xml version='1.0'?>"), "")
 	return append(open[:len(open)-2], '>')
 }
 
-// Ready says whether the server has taken the component: from then on Feed gives stanzas to do.
+// Ready says whether the server has accepted the component: from then on Feed gives stanzas to do.
 func (h *Handshake) Ready() bool { return h.ready }
 
 // Open says whether the server owes an answer, or the end of a stanza.
 func (h *Handshake) Open() bool { return !h.ready || h.split.Open() }
 
-// Feed takes octets of the server, gives stanzas to do as a Splitter does, and answers what is to be sent. After an error
-// the connection is of no more use.
+// Feed takes octets of the server, gives stanzas to do like a Splitter, and returns the octets to be sent. After an error
+// the connection is useless.
 func (h *Handshake) Feed(b []byte, do func(e *Element, fault *Fault)) (reply []byte, err error) {
 	var refused error
 	err = h.split.Feed(b, func(e *Element, f *Fault) {

@@ -8,17 +8,17 @@ import (
 	"unicode/utf8"
 )
 
-// Namespaces that every stream has.
+// Namespaces in every stream.
 const (
 	Component = "jabber:component:accept"          // of the stanzas of a component
-	Client    = "jabber:client"                    // of those of a client
+	Client    = "jabber:client"                    // of the stanzas of a client
 	Streams   = "http://etherx.jabber.org/streams" // of the stream's own elements
 )
 
-// Attr is an attribute. Name is as it stands in the text, prefix included.
+// Attr is an attribute. Name is as in the text, with its prefix.
 type Attr struct{ Name, Value string }
 
-// Element is an element, or with Name "" a text. Whoever is given one never changes it.
+// Element is an element, or with Name "" a text. Functions that receive one never change it.
 type Element struct {
 	Space string // its namespace, not the prefix
 	Name  string
@@ -27,7 +27,7 @@ type Element struct {
 	Text  string
 }
 
-// New is an element with attributes: names and values in turn. Attributes with an empty value are left out.
+// New makes an element with attributes: names and values in turn. Attributes with an empty value are left out.
 func New(space, name string, attrs ...string) Element {
 	e := Element{Space: space, Name: name}
 	for i := 0; i+1 < len(attrs); i += 2 {
@@ -38,7 +38,7 @@ func New(space, name string, attrs ...string) Element {
 	return e
 }
 
-// With is the element with these inside.
+// With is the element with these elements added inside.
 func (e Element) With(kids ...Element) Element {
 	e.Kids = append(e.Kids[:len(e.Kids):len(e.Kids)], kids...)
 	return e
@@ -52,7 +52,7 @@ func (e Element) Says(text string) Element {
 	return e.With(Element{Text: text})
 }
 
-// Get is the value of an attribute; "": it has none.
+// Get is the value of an attribute; "": there is none.
 func (e *Element) Get(name string) string {
 	for _, a := range e.Attrs {
 		if a.Name == name {
@@ -87,8 +87,8 @@ func (e *Element) Inside() string {
 	return b.String()
 }
 
-// Append appends the element as text. around is the default namespace where it will stand. Characters that XML has not are
-// left out.
+// Append appends the element as text. around is the default namespace at the place where it will stand. Characters that XML
+// does not allow are left out.
 func (e *Element) Append(dst []byte, around string) []byte {
 	if e.Name == "" {
 		return appendText(dst, e.Text, false)
@@ -110,7 +110,7 @@ func (e *Element) Append(dst []byte, around string) []byte {
 	return append(append(append(dst, "</"...), e.Name...), '>')
 }
 
-// Addressed is the text of an element with attributes and without a receiver, with this one behind its first attribute.
+// Addressed adds the receiver to, after the first attribute, to the text of an element with attributes and without a receiver.
 func Addressed(text []byte, to string) []byte {
 	open := bytes.IndexByte(text, '\'') + 1
 	at := open + bytes.IndexByte(text[open:], '\'') + 1
@@ -124,7 +124,7 @@ func appendAttr(dst []byte, a Attr) []byte {
 }
 
 func appendText(dst []byte, text string, attr bool) []byte {
-	plain := 0 // octets that stand for themselves
+	plain := 0 // octets that need no escape
 	for plain < len(text) && text[plain] >= ' ' && text[plain] < utf8.RuneSelf && text[plain] != '&' && text[plain] != '<' && text[plain] != '>' && text[plain] != '\'' {
 		plain++
 	}
@@ -158,7 +158,7 @@ func Printable(text string) bool {
 	return strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, func(c rune) bool { return !allowed(c) })
 }
 
-// In is the element in another namespace: itself, and what is in it up to elements of a third.
+// In moves the element from one namespace to another, and the elements inside it, up to elements of a third namespace.
 func (e Element) In(from, to string) Element {
 	if e.Name == "" || e.Space != from {
 		return e

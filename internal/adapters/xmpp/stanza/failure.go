@@ -8,7 +8,7 @@ var errorTypes = map[string]string{"remote-server-timeout": "wait", "resource-co
 	"internal-server-error": "wait", "policy-violation": "modify", "bad-request": "modify", "not-acceptable": "modify",
 	"jid-malformed": "modify", "forbidden": "auth", "not-authorized": "auth", "registration-required": "auth", "subscription-required": "auth"}
 
-// Failure says why a stanza was refused.
+// Failure is the element that says why a stanza was refused.
 func Failure(condition, text string) Element {
 	kind := errorTypes[condition]
 	if kind == "" {
@@ -21,7 +21,7 @@ func Failure(condition, text string) Element {
 	return e
 }
 
-// Refusal is the error stanza for a stanza.
+// Refusal is the error stanza that answers a stanza.
 func Refusal(e *Element, condition, text string) Element {
 	return New(Component, e.Name, "from", e.Get("to"), "to", e.Get("from"), "id", e.Get("id"), "type", "error").With(Failure(condition, text))
 }

@@ -12,7 +12,7 @@ type parser struct {
 	b      []byte
 	at     int
 	nodes  int
-	spaces []Attr // declared where it is, the innermost last: prefix and namespace
+	spaces []Attr // declared at this place, the innermost last: prefix and namespace
 }
 
 // Parse reads a stanza that Append has written within a component's stream.
@@ -36,7 +36,7 @@ func parse(b []byte, spaces []Attr) (Element, *Fault) {
 	return e, f
 }
 
-// element reads one whose < was read.
+// element reads an element whose < was read.
 func (p *parser) element(depth int) (Element, *Fault) {
 	declared := len(p.spaces)
 	e, f := p.start(p.spaces)
@@ -55,7 +55,7 @@ func (p *parser) element(depth int) (Element, *Fault) {
 	return e, nil
 }
 
-// start reads a tag up to its >. Declarations in it go to p.spaces, behind those that are given.
+// start reads a tag up to its >. Declarations in it go to p.spaces, behind those in around.
 func (p *parser) start(around []Attr) (e Element, f *Fault) {
 	p.spaces = around
 	begin := p.at
@@ -137,7 +137,7 @@ func (p *parser) attribute() (a Attr, f *Fault) {
 	return a, f
 }
 
-// inside reads what an element holds, and its end tag.
+// inside reads the content of an element, and its end tag.
 func (p *parser) inside(e *Element, depth int) *Fault {
 	begin := p.spaces
 	add := func(text string) *Fault {

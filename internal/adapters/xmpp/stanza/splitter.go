@@ -20,11 +20,11 @@ type Reason string
 
 // Reasons.
 const (
-	Syntax  Reason = "syntax"   // no XML, or not as XMPP has it
+	Syntax  Reason = "syntax"   // no XML, or not in the form of XMPP
 	TooLong Reason = "too_long" // more than MaxStanza octets, or a tag of more than 16 KiB
 	TooDeep Reason = "too_deep" // more than MaxDepth levels or MaxNodes nodes
-	Doctype Reason = "doctype"  // a document type, or an entity of its own
-	Letters Reason = "letters"  // a character that XML has not, or no UTF-8
+	Doctype Reason = "doctype"  // a document type, or a custom entity
+	Letters Reason = "letters"  // a character that XML does not allow, or no UTF-8
 )
 
 // Fault is why a stanza or a stream was not read.
@@ -43,14 +43,14 @@ func fault(r Reason, format string, args ...any) *Fault {
 // ErrEnded says that the other side has closed the stream.
 var ErrEnded = errors.New("xmpp: the stream has ended")
 
-// Splitter cuts a stream into stanzas. It holds at most Most octets of one; 0: MaxStanza.
+// Splitter cuts a stream into stanzas. It holds at most Most octets of a stanza; 0: MaxStanza.
 type Splitter struct {
 	Most   int
-	buf    []byte // the stanza that has not ended
+	buf    []byte // the incomplete stanza
 	depth  int    // levels that are open, the stream included
-	tag    []byte // the tag that has not ended, from its <
-	quote  byte   // the value of an attribute in it has not ended
-	cdata  bool   // what follows is text up to ]]>
+	tag    []byte // the incomplete tag, from its <
+	quote  byte   // the quote of an incomplete attribute value in it
+	cdata  bool   // text follows, up to ]]>
 	opened bool   // the stream's own element was read
 	spaces []Attr // namespaces that it declares
 	skip   *Fault // the stanza is not kept any more
@@ -58,16 +58,16 @@ type Splitter struct {
 	broken error  // the stream cannot be read any more
 }
 
-// Within reads a stream that nobody has begun (XEP-0361): its stanzas stand in this namespace.
+// Within reads a stream without a head (XEP-0361): its stanzas stand in this namespace.
 func Within(space string) Splitter {
 	return Splitter{opened: true, depth: 1, spaces: []Attr{{"", space}, {"stream", Streams}}}
 }
 
-// Open says whether a stanza has begun and not ended.
+// Open says whether a stanza is incomplete.
 func (s *Splitter) Open() bool { return s.depth > 1 || len(s.tag) > 0 }
 
-// Feed takes octets of the stream and gives each whole element of it to do: the stream's own first, without what is in it. With a
-// fault the element is the first tag alone, and nil where not even that can be read. After an error, which is ErrEnded or a
+// Feed takes octets of the stream and gives each whole element of it to do: first the stream's own element, without its content. With a
+// fault the element is the first tag alone, or nil if not even that can be read. After an error, which is ErrEnded or a
 // *Fault, the stream cannot be read any more.
 func (s *Splitter) Feed(b []byte, do func(e *Element, fault *Fault)) error {
 	for len(b) > 0 && s.broken == nil {
@@ -76,7 +76,7 @@ func (s *Splitter) Feed(b []byte, do func(e *Element, fault *Fault)) error {
 	return s.broken
 }
 
-// take takes a part of b and says how long that was.
+// take takes a part of b and returns its length.
 func (s *Splitter) take(b []byte, do func(*Element, *Fault)) int {
 	switch {
 	case s.cdata:
@@ -129,7 +129,7 @@ func (s *Splitter) take(b []byte, do func(*Element, *Fault)) int {
 	return len(b)
 }
 
-// text takes what is in CDATA. Its end may come in parts: the last octets are looked at in tag.
+// text takes the content of CDATA. Its end may come in parts: tag holds the last octets, to find it.
 func (s *Splitter) text(b []byte) int {
 	for i, c := range b {
 		if s.tag = append(s.tag, c); len(s.tag) > 3 {
@@ -145,7 +145,7 @@ func (s *Splitter) text(b []byte) int {
 	return len(b)
 }
 
-// keep holds a part of the stanza, while it is short enough.
+// keep holds a part of the stanza, as long as it is short enough.
 func (s *Splitter) keep(b []byte) {
 	if s.skip != nil {
 		return

@@ -14,7 +14,7 @@ import (
 
 const header = "<?xml version='1.0'?><stream:stream xmlns:stream='http://etherx.jabber.org/streams' xmlns='jabber:component:accept' id='3BF96D32' from='hq.example'>"
 
-// read feeds a stream in parts of so many octets, and says what came of it.
+// read feeds a stream in parts of so many octets, and returns what the Splitter gave.
 func read(text string, part int) (said []string, err error) {
 	var s stanza.Splitter
 	for len(text) > 0 && err == nil {
@@ -54,7 +54,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// What is too much is skipped, and what comes behind it is read; what is no XMPP ends the stream.
+// A stanza beyond the bounds is skipped, and the next one is read; text that is not XMPP ends the stream.
 func TestHostileStreams(t *testing.T) {
 	open := header + "<message from='eve'>"
 	for _, tt := range []struct{ name, text, said string }{
@@ -108,7 +108,7 @@ func TestHostileStreams(t *testing.T) {
 	}
 }
 
-// The handshake of XEP-0114, and a digest that sha1sum has made.
+// The handshake of XEP-0114, with a digest that sha1sum has made.
 func TestHandshake(t *testing.T) {
 	h := stanza.Handshake{Domain: "plays.shakespeare.lit", Secret: "test"}
 	check.Equal(t, "hello", string(h.Hello()),
@@ -133,8 +133,8 @@ func TestHandshake(t *testing.T) {
 
 const digest = "aaee83c26aeeafcbabeabfcbcd50df997e0a2a1e"
 
-// FuzzStream: no stream makes the splitter panic or hold more than its bound; what was read is read again the same, and parts do
-// not matter.
+// FuzzStream: no stream makes the splitter panic or hold more than its bound; a stanza that was read and written is read again
+// unchanged, and parts do not matter.
 func FuzzStream(f *testing.F) {
 	f.Add(header+"<message from='a' to='b'><body>x &amp; <![CDATA[y]]></body></message><presence/>", 3)
 	f.Add(header+"<a xmlns:p='q'><p:b p:c=\"d\"/></a></stream:stream>", 1)
@@ -159,7 +159,7 @@ func FuzzStream(f *testing.F) {
 
 const groupchat = "<message to='ops@conference.hq.example' from='anna@ship.example/Gajim.LT1XQZ0A' type='groupchat' id='7a1a1b6c-1f7e-4c0d-9c39-a5f0b2f0f5a1' xml:lang='en'><body>Request permission to come alongside at 1430</body><origin-id xmlns='urn:xmpp:sid:0' id='7a1a1b6c-1f7e-4c0d-9c39-a5f0b2f0f5a1'/><thread>e0ffe42b28561960c6b12b944a092794b9683a38</thread></message>"
 
-// BenchmarkStream is for docs/decisions/xmpp-parser.md: this package beside the decoder that mellium.im/xmpp stands on.
+// BenchmarkStream is for docs/decisions/xmpp-parser.md: this package compared with the decoder under mellium.im/xmpp.
 func BenchmarkStream(b *testing.B) {
 	b.Run("own", func(b *testing.B) {
 		var s stanza.Splitter
@@ -186,8 +186,8 @@ func BenchmarkStream(b *testing.B) {
 	})
 }
 
-// Every character is either of a name or not: what is taken is in its canonical form, can be written, and cannot be mistaken for another part
-// of an address.
+// Each character may be in a name or not: an accepted name is in its canonical form, can be written, and cannot be mistaken for
+// another part of an address.
 func TestNames(t *testing.T) {
 	taken := 0
 	for r := rune(0); r <= 0x10FFFF; r++ {
