@@ -113,13 +113,8 @@ func appendWord(dst []byte, name string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(name))<<1|1), name...)
 }
 
-// nameOf says whether a text may be the name of an attribute or element here: the only prefix may be xml.
-func nameOf(text string) bool {
-	text = strings.TrimPrefix(text, "xml:")
-	return text != "" && !strings.ContainsFunc(text, func(c rune) bool {
-		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_' || c == '.' || c > 0x7f)
-	}) && !strings.ContainsRune("-.0123456789", rune(text[0]))
-}
+// nameOf says whether a text may be the name of an attribute here: the only prefix may be xml.
+func nameOf(text string) bool { return stanza.IsName(strings.TrimPrefix(text, "xml:")) }
 
 // ParsePayload reads what AppendPayload appended. The error is ErrMalformed.
 func ParsePayload(b []byte) (e stanza.Element, err error) {
@@ -161,11 +156,11 @@ func (r *reader) word() string {
 func (r *reader) element(name, around string, depth int, parts *int) stanza.Element {
 	e := stanza.Element{Name: name, Space: around}
 	flags := r.octet()
-	if *parts++; depth > maxDepth || *parts > maxParts || !nameOf(name) {
+	if *parts++; depth > maxDepth || *parts > maxParts || !stanza.IsName(name) {
 		r.fail("an element %q, level %d", name, depth)
 	}
 	if flags&2 != 0 {
-		if e.Space = r.word(); !stanza.Printable(e.Space) {
+		if e.Space = r.word(); !stanza.IsSpace(e.Space) {
 			r.fail("a namespace that XML has not")
 		}
 	}

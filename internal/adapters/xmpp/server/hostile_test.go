@@ -1,7 +1,10 @@
 package server_test
 
 import (
+	"encoding/xml"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +40,44 @@ func TestLyingClient(t *testing.T) {
 	w.expect(other, 1, "<failed")
 	w.say(again, "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq><presence/>")
 	w.expect(again, 1, "<body>kept</body>", "delay")
+}
+
+// Whatever a client sends, other clients get well-formed XML from the client itself: names of elements and attributes are no way to write
+// markup into their streams.
+func TestMarkupInNames(t *testing.T) {
+	const hi = "<message xmlns:c='jabber:client' to='alma@ship.example' type='chat'><body>hi</body>"
+	for _, text := range []string{
+		hi + "<c:![CDATA[/><message><c:]]><c:![CDATA[/></c:]]></message><message from='captain@ship.example/bridge' to='alma@ship.example' type='chat'><body>forged</body></message>" +
+			"<message><c:![CDATA[/></message><c:]]><c:![CDATA[/></c:]]></message>",
+		hi + "<1/></message>", hi + "<a:b:c xmlns:a='x'/></message>", hi + "<a xmlns:p='x' p:q='1'/></message>", hi + "<a b[='1'/></message>", hi + "<\u00d7/></message>",
+	} {
+		w := newWorld(t, "anna", "alma", "captain")
+		anna, alma := w.login("anna", "a"), w.login("alma", "b")
+		var s stanza.Splitter
+		seen := 0
+		s.Feed([]byte("<stream:stream xmlns='jabber:client' xmlns:stream='"+stanza.Streams+"'>"+text), func(e *stanza.Element, f *stanza.Fault) {
+			if seen++; seen > 1 && e != nil {
+				w.step(server.Said{Conn: anna, Element: *e, Fault: f})
+			}
+		})
+		d := xml.NewDecoder(strings.NewReader("<x>" + strings.Join(w.got[alma], "") + "</x>"))
+		depth, err := 0, error(nil)
+		for err == nil {
+			var token xml.Token
+			token, err = d.Token()
+			switch token := token.(type) {
+			case xml.StartElement:
+				depth++
+				for _, a := range token.Attr {
+					check.True(t, "not from the captain", depth > 2 || a.Name.Local != "from" || !strings.Contains(a.Value, "captain"), text)
+				}
+			case xml.EndElement:
+				depth--
+			}
+		}
+		check.True(t, "well-formed", errors.Is(err, io.EOF), text, err)
+		w.expect(alma, 0, " p:q=")
+	}
 }
 
 // Nobody resumes the session of another user.

@@ -15,7 +15,7 @@ const (
 	Streams   = "http://etherx.jabber.org/streams" // of the stream's own elements
 )
 
-// Attr is an attribute. Name is as in the text, with its prefix.
+// Attr is an attribute. Name is as in the text, with the prefix xml or none.
 type Attr struct{ Name, Value string }
 
 // Element is an element, or with Name "" a text. Functions that receive one never change it.
@@ -156,6 +156,27 @@ func allowed(c rune) bool {
 // Printable says whether XML may hold a text.
 func Printable(text string) bool {
 	return strings.ToValidUTF8(text, "") == text && !strings.ContainsFunc(text, func(c rune) bool { return !allowed(c) })
+}
+
+// Namespaces that only XML itself has.
+const (
+	nsXML   = "http://www.w3.org/XML/1998/namespace"
+	nsXMLNS = "http://www.w3.org/2000/xmlns/"
+)
+
+// IsSpace says whether a text may be the namespace of an element.
+func IsSpace(text string) bool { return text != nsXML && text != nsXMLNS && Printable(text) }
+
+// IsName says whether a text may be the name of an element or attribute, without a prefix. XMPP has only names of ASCII.
+func IsName(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_':
+		case i == 0 || c != '-' && c != '.' && (c < '0' || c > '9'):
+			return false
+		}
+	}
+	return text != ""
 }
 
 // In moves the element from one namespace to another, and the elements inside it, up to elements of a third namespace.

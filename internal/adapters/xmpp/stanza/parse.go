@@ -60,8 +60,9 @@ func (p *parser) start(around []Attr) (e Element, f *Fault) {
 	p.spaces = around
 	begin := p.at
 	raw := p.name()
-	if raw == "" {
-		return e, fault(Syntax, "an element without a name")
+	prefix, name, f := cutName(raw)
+	if f != nil {
+		return e, f
 	}
 	if p.nodes++; p.nodes > MaxNodes {
 		return e, fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
@@ -81,11 +82,15 @@ func (p *parser) start(around []Attr) (e Element, f *Fault) {
 		if p.nodes++; p.nodes > MaxNodes {
 			return e, fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
 		}
-		switch prefix, declares := strings.CutPrefix(a.Name, "xmlns"); {
-		case declares && prefix == "":
+		switch prefix, local, _ := cutName(a.Name); {
+		case a.Name == "xmlns:xml" && a.Value == nsXML: // it always is
+		case (a.Name == "xmlns" || prefix == "xmlns") && (!IsSpace(a.Value) || local == "xml"):
+			return e, fault(Syntax, "a namespace that only XML itself has")
+		case a.Name == "xmlns":
 			p.spaces = append(p.spaces, Attr{"", a.Value})
-		case declares && prefix[0] == ':':
-			p.spaces = append(p.spaces, Attr{prefix[1:], a.Value})
+		case prefix == "xmlns":
+			p.spaces = append(p.spaces, Attr{local, a.Value})
+		case prefix != "" && prefix != "xml": // Append would write it without the declaration of its prefix
 		default:
 			for _, o := range e.Attrs {
 				if o.Name == a.Name {
@@ -95,10 +100,6 @@ func (p *parser) start(around []Attr) (e Element, f *Fault) {
 			e.Attrs = append(e.Attrs, a)
 		}
 	}
-	prefix, name, split := strings.Cut(raw, ":")
-	if !split {
-		prefix, name = "", raw
-	}
 	e.Name = name
 	for i := len(p.spaces) - 1; i >= 0; i-- {
 		if p.spaces[i].Name == prefix {
@@ -106,15 +107,16 @@ func (p *parser) start(around []Attr) (e Element, f *Fault) {
 			return e, nil
 		}
 	}
-	if prefix != "" || name == "" {
+	if prefix != "" {
 		return e, fault(Syntax, "the prefix of <%.40s> is not declared", raw)
 	}
 	return e, nil
 }
 
 func (p *parser) attribute() (a Attr, f *Fault) {
-	if a.Name = p.name(); a.Name == "" {
-		return a, fault(Syntax, "an attribute without a name")
+	a.Name = p.name()
+	if _, _, f = cutName(a.Name); f != nil {
+		return a, f
 	}
 	p.space()
 	if !p.skip("=") {
@@ -225,6 +227,22 @@ func (p *parser) name() string {
 		p.at++
 	}
 	return string(p.b[begin:p.at])
+}
+
+// cutName takes a name apart: its prefix, or "", and the name behind the colon. A name is later written as it was read, so it must
+// not have a character that ends a tag or begins another one.
+func cutName(raw string) (prefix, name string, f *Fault) {
+	prefix, name, split := strings.Cut(raw, ":")
+	if !split {
+		prefix, name = "", raw
+	}
+	switch {
+	case IsName(name) && (!split || IsName(prefix)):
+		return prefix, name, nil
+	case strings.ContainsFunc(raw, func(c rune) bool { return c >= utf8.RuneSelf }):
+		return "", "", fault(Letters, "the name %.40q, which is not of ASCII", raw)
+	}
+	return "", "", fault(Syntax, "%.40q is no name", raw)
 }
 
 var entities = map[string]string{"lt": "<", "gt": ">", "amp": "&", "quot": `"`, "apos": "'"}

@@ -24,7 +24,7 @@ const (
 	TooLong Reason = "too_long" // more than MaxStanza octets, or a tag of more than 16 KiB
 	TooDeep Reason = "too_deep" // more than MaxDepth levels or MaxNodes nodes
 	Doctype Reason = "doctype"  // a document type, or a custom entity
-	Letters Reason = "letters"  // a character that XML does not allow, or no UTF-8
+	Letters Reason = "letters"  // a character that XML does not allow, no UTF-8, or a name that is not of ASCII
 )
 
 // Fault is why a stanza or a stream was not read.

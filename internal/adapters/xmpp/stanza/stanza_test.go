@@ -40,7 +40,7 @@ func TestStream(t *testing.T) {
 		"<presence/><iq id='1' type='get'><ping xmlns='urn:xmpp:ping'/></iq> <a xmlns=''><b/></a></stream:stream>"
 	want := []string{
 		"<stream xmlns='http://etherx.jabber.org/streams' id='3BF96D32' from='hq.example'/>",
-		"<message from='a@ship.example/x' to='b@hq.example' type='chat'><body>a &lt;b&gt; \u00e9 &lt;x&gt; \n</body><x xmlns='urn:p' p:q='&apos;1&apos;'><y/><z xmlns='jabber:component:accept'/></x></message>",
+		"<message from='a@ship.example/x' to='b@hq.example' type='chat'><body>a &lt;b&gt; \u00e9 &lt;x&gt; \n</body><x xmlns='urn:p'><y/><z xmlns='jabber:component:accept'/></x></message>",
 		"<presence/>",
 		"<iq id='1' type='get'><ping xmlns='urn:xmpp:ping'/></iq>",
 		"<a xmlns=''><b/></a>",
@@ -70,6 +70,8 @@ func TestHostileStreams(t *testing.T) {
 		{"control", open + "<body>\x01</body></message>", "letters from eve"},
 		{"control by number", open + "<body>&#1;</body></message>", "letters from eve"},
 		{"no UTF-8", open + "<body>\xff\xfe</body></message>", "letters from eve"},
+		{"name beyond ASCII", open + "<\u00e9/></message>", "letters from eve"},
+		{"no name beyond ASCII", open + "<a \u00d7='1'/></message>", "letters from eve"},
 		{"noncharacter", open + "<body>\uFFFE</body></message>", "letters from eve"},
 	} {
 		said, err := read(tt.text+"<presence/>", 4096)
@@ -90,6 +92,18 @@ func TestHostileStreams(t *testing.T) {
 		{"another end", open + "</presence>", stanza.Syntax},
 		{"prefix", open + "<q:a/></message>", stanza.Syntax},
 		{"attribute twice", open + "<a b='1' b='2'/></message>", stanza.Syntax},
+		{"CDATA as a name", header + "<message xmlns:c='x'><c:![CDATA[/></message>", stanza.Syntax},
+		{"end of CDATA as a name", header + "<message xmlns:c='x'><c:]]></c:]]></message>", stanza.Syntax},
+		{"number as a name", open + "<1/></message>", stanza.Syntax},
+		{"two prefixes", open + "<a:b:c xmlns:a='x'/></message>", stanza.Syntax},
+		{"prefix alone", open + "<a: xmlns:a='x'/></message>", stanza.Syntax},
+		{"colon first", open + "<:a/></message>", stanza.Syntax},
+		{"name of an attribute", open + "<a b[='1'/></message>", stanza.Syntax},
+		{"two prefixes of an attribute", open + "<a xml:b:c='1'/></message>", stanza.Syntax},
+		{"prefix of a declaration", open + "<a xmlns:1='x'/></message>", stanza.Syntax},
+		{"namespace of declarations", open + "<a xmlns='http://www.w3.org/2000/xmlns/'/></message>", stanza.Syntax},
+		{"namespace of XML", open + "<b:a xmlns:b='http://www.w3.org/XML/1998/namespace'/></message>", stanza.Syntax},
+		{"another xml", open + "<a xmlns:xml='x'/></message>", stanza.Syntax},
 		{"text between", header + "hello<presence/>", stanza.Syntax},
 		{"HTTP", "HTTP/1.1 400 Bad Request\r\n", stanza.Syntax},
 		{"no stream", "<html>", stanza.Syntax},
