@@ -152,6 +152,36 @@ func TestBounds(t *testing.T) {
 	w.expect(c, 1, "resource-constraint")
 }
 
+// A session that ends because too much waits for its client may end while other sessions of the same user are told something: only
+// that session ends.
+func TestEndsAmongOthers(t *testing.T) {
+	w := newWorld(t, "anna")
+	a, b := w.login("anna", "a"), w.login("anna", "b")
+	w.say(a, "<presence type='subscribe' to='anna@ship.example'/><presence type='subscribed' to='anna@ship.example'/>")
+	w.say(a, "<presence><status>%s</status></presence>", strings.Repeat("x", 200_000))
+	for range 20 {
+		w.say(a, "<presence type='probe' to='anna@ship.example/a'/>")
+		w.say(b, "<a xmlns='urn:xmpp:sm:3' h='%d'/>", w.heard(b, "<presence "))
+	}
+	w.expect(a, 1, "END")
+	w.expect(b, 0, "END")
+	check.Equal(t, "sessions", w.s.Sessions(), 1)
+
+	for n := range 10 { // both connections broke; the end of the first session is one stanza too many for the second
+		w := newWorld(t, "anna", "alma")
+		alma := w.login("alma", "c")
+		a, b := w.login("anna", "a"), w.login("anna", "b")
+		w.step(server.Gone{Conn: a})
+		w.step(server.Gone{Conn: b})
+		for i := range 1991 + n {
+			w.say(alma, "<iq type='get' id='%d' to='anna@ship.example/b'><q xmlns='x'/></iq>", i)
+		}
+		w.now = w.now.Add(6 * time.Minute)
+		w.take()
+		check.Equal(t, "sessions", w.s.Sessions(), 1)
+	}
+}
+
 // A session that nobody resumes ends after five minutes: others see it go, and messages that it has not read wait.
 func TestSessionEnds(t *testing.T) {
 	w := newWorld(t, "anna", "alma")

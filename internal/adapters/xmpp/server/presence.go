@@ -239,7 +239,7 @@ func (s *Server) subscription(a *account, e stanza.Element, with, kind string) {
 		s.push(a, with)
 	}
 	s.route(e, nil)
-	for _, c := range a.sessions {
+	for _, c := range slices.Clone(a.sessions) { // some may end in the loop
 		switch {
 		case c.there == nil:
 		case kind == "subscribed":
@@ -308,7 +308,7 @@ func (s *Server) probed(a *account, k *contact, from string) {
 		return
 	}
 	there := false
-	for _, c := range a.sessions {
+	for _, c := range slices.Clone(a.sessions) { // some may end in the loop
 		if c.there != nil {
 			there = true
 			s.route(c.there.Set("to", from), c)

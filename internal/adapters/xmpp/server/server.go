@@ -247,9 +247,11 @@ func (s *Server) Turn(now time.Time) {
 	if due.Reached(now, s.late) {
 		s.late = time.Time{}
 		for _, token := range slices.Sorted(maps.Keys(s.tokens)) {
-			if c := s.tokens[token]; c.conn == 0 && !now.Before(c.until) {
+			switch c := s.tokens[token]; {
+			case c == nil || c.conn != 0: // nil: it has ended because another one did
+			case !now.Before(c.until):
 				s.end(c)
-			} else if c.conn == 0 {
+			default:
 				s.late = due.Earliest(s.late, c.until)
 			}
 		}
