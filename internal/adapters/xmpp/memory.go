@@ -7,6 +7,7 @@ import (
 
 	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp/server"
+	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/site"
 )
 
@@ -32,10 +33,14 @@ var ErrMemory = errors.New("xmpp: memory of another format")
 
 var errShort = errors.New("cut short")
 
-// restore reads the memories of an earlier run, in the order of their keys.
+// restore reads the memories of an earlier run, in the order of their keys. A text of one client that cannot be read does not end the
+// start for all: it is left out.
 func (f *Adapter) restore(memories []site.Memory) error {
 	for _, m := range memories {
-		if err := f.restoreOne(m.Key, m.Value); err != nil {
+		err := f.restoreOne(m.Key, m.Value)
+		if fault := (*stanza.Fault)(nil); errors.As(err, &fault) {
+			f.trouble.Count("memory_unreadable")
+		} else if err != nil {
 			return fmt.Errorf("%w: %q: %w", ErrMemory, m.Key, err)
 		}
 	}

@@ -189,6 +189,32 @@ func TestOwnServerHasUploads(t *testing.T) {
 	has("id='i3'", "<slot ", roomOf(2))
 }
 
+// Messages at the bounds of what a client may send wait in the journal and are there after a restart. A memory of a client that cannot be
+// read is left out.
+func TestRestartWithOddMessages(t *testing.T) {
+	w := newWorld(t, 2, "iridium-directip", 1, func(c *xmpp.Config) {
+		if c.ID == 2 {
+			c.Own, c.Users = true, []string{"anna", "alma"}
+		}
+	})
+	anna := w.newClient(2, "anna")
+	anna.say("<message to='alma@ship2.example' type='chat'><body>deep</body>%s%s</message>", strings.Repeat("<a>", 31), strings.Repeat("</a>", 31))
+	anna.say("<message to='alma@ship2.example' type='chat' xmlns:p='urn:p'><body>wide</body>%s</message>", strings.Repeat("<p:a/>", 9_990))
+	w.Run(time.Second)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(2 * time.Second)
+	alma := w.newClient(2, "alma")
+	for _, text := range []string{"deep", "wide"} {
+		check.True(t, text, slices.ContainsFunc(alma.got, func(one string) bool { return strings.Contains(one, "<body>"+text+"</body>") }))
+	}
+
+	cfg := xmpp.Config{ID: 2, Domain: "ship.example", Rooms: "conference.ship.example", Own: true, Users: []string{"anna"}}
+	f, err := xmpp.New(cfg, []site.Memory{{Key: "Slanna\x000000000000000001", Value: []byte("<l at='1'><1/></l>")}, {Key: "Saanna\x000000000000000002", Value: []byte("<l")},
+		{Key: "amess\x000000000000000003", Value: []byte("<l at='1'><message>")}})
+	check.NoError(check.Fatal(t), err)
+	check.Equal(t, "left out", f.Counts()["memory_unreadable"], 3)
+}
+
 // Clients of other adapters hear and speak in a room that the gateway serves itself.
 func TestMetInOwnRoom(t *testing.T) {
 	w := newWorld(t, 2, "iridium-dialup", 7, func(c *xmpp.Config) {

@@ -120,8 +120,14 @@ func (a *Archive) Lines(owner string) []Line { return a.lines[owner] }
 func (a *Archive) Restore(key string, value []byte) error {
 	owner, number, ok := strings.Cut(key, "\x00")
 	n, err := strconv.ParseUint(number, 16, 64)
+	if !ok || err != nil {
+		return errMemory
+	}
+	a.last = max(a.last, n)
 	e, fault := stanza.Parse(value)
-	if !ok || err != nil || fault != nil || len(e.Kids) != 1 {
+	if fault != nil {
+		return fault
+	} else if len(e.Kids) != 1 {
 		return errMemory
 	}
 	at, err := strconv.ParseInt(e.Get("at"), 10, 64)
@@ -129,7 +135,6 @@ func (a *Archive) Restore(key string, value []byte) error {
 		return errMemory
 	}
 	a.add(owner, Line{time.UnixMilli(at), e.Get("with"), n, value})
-	a.last = max(a.last, n)
 	return nil
 }
 

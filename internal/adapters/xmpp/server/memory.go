@@ -24,7 +24,8 @@ const (
 
 var errMemory = errors.New("a memory of another format")
 
-// Restore takes a memory of an earlier run, in the order of their keys. Memories of users who no longer exist are left out.
+// Restore takes a memory of an earlier run, in the order of their keys. Memories of users who no longer exist are left out. The error
+// is a *stanza.Fault if the text of one client cannot be read.
 func (s *Server) Restore(key string, value []byte) error {
 	if len(key) < 2 {
 		return errMemory

@@ -12,23 +12,33 @@ type parser struct {
 	b      []byte
 	at     int
 	nodes  int
+	most   bounds
 	spaces []Attr // declared at this place, the innermost last: prefix and namespace
 }
 
-// Parse reads a stanza that Append has written within a component's stream.
+// bounds are the most levels and nodes of a stanza.
+type bounds struct{ depth, nodes int }
+
+var (
+	ofStreams = bounds{MaxDepth, MaxNodes}
+	// A memory holds a stanza within other elements, and a namespace for each prefix that the stanza had.
+	ofMemories = bounds{MaxDepth + 8, 3 * MaxNodes}
+)
+
+// Parse reads a memory: an element that Append has written within a component's stream. Whatever a stream gave can be in it.
 func Parse(b []byte) (Element, *Fault) {
 	if len(b) == 0 || b[0] != '<' {
 		return Element{}, fault(Syntax, "no stanza")
 	}
-	return parse(b, []Attr{{"", Component}})
+	return parse(b, []Attr{{"", Component}}, ofMemories)
 }
 
 // parse reads a whole stanza.
-func parse(b []byte, spaces []Attr) (Element, *Fault) {
+func parse(b []byte, spaces []Attr, most bounds) (Element, *Fault) {
 	if !utf8.Valid(b) {
 		return Element{}, fault(Letters, "a stanza that is not UTF-8")
 	}
-	p := &parser{b: b, at: 1, spaces: spaces[:len(spaces):len(spaces)]}
+	p := &parser{b: b, at: 1, most: most, spaces: spaces[:len(spaces):len(spaces)]}
 	e, f := p.element(1)
 	if f == nil && p.at < len(p.b) {
 		f = fault(Syntax, "something behind a stanza")
@@ -40,9 +50,9 @@ func parse(b []byte, spaces []Attr) (Element, *Fault) {
 func (p *parser) element(depth int) (Element, *Fault) {
 	declared := len(p.spaces)
 	e, f := p.start(p.spaces)
-	if f != nil || depth > MaxDepth {
+	if f != nil || depth > p.most.depth {
 		if f == nil {
-			f = fault(TooDeep, "a stanza of more than %d levels", MaxDepth)
+			f = fault(TooDeep, "a stanza of more than %d levels", p.most.depth)
 		}
 		return e, f
 	}
@@ -64,8 +74,8 @@ func (p *parser) start(around []Attr) (e Element, f *Fault) {
 	if f != nil {
 		return e, f
 	}
-	if p.nodes++; p.nodes > MaxNodes {
-		return e, fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
+	if p.nodes++; p.nodes > p.most.nodes {
+		return e, fault(TooDeep, "a stanza of more than %d nodes", p.most.nodes)
 	}
 	for {
 		spaced := p.space()
@@ -79,8 +89,8 @@ func (p *parser) start(around []Attr) (e Element, f *Fault) {
 		if err != nil {
 			return e, err
 		}
-		if p.nodes++; p.nodes > MaxNodes {
-			return e, fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
+		if p.nodes++; p.nodes > p.most.nodes {
+			return e, fault(TooDeep, "a stanza of more than %d nodes", p.most.nodes)
 		}
 		switch prefix, local, _ := cutName(a.Name); {
 		case a.Name == "xmlns:xml" && a.Value == nsXML: // it always is
@@ -147,8 +157,8 @@ func (p *parser) inside(e *Element, depth int) *Fault {
 			e.Kids[last].Text += text
 			return nil
 		}
-		if p.nodes++; p.nodes > MaxNodes {
-			return fault(TooDeep, "a stanza of more than %d nodes", MaxNodes)
+		if p.nodes++; p.nodes > p.most.nodes {
+			return fault(TooDeep, "a stanza of more than %d nodes", p.most.nodes)
 		}
 		if text != "" {
 			e.Kids = append(e.Kids, Element{Text: text})

@@ -197,7 +197,7 @@ func (s *Splitter) tagged(do func(*Element, *Fault)) {
 
 // stream takes the tag that begins the stream.
 func (s *Splitter) stream(tag []byte, do func(*Element, *Fault)) {
-	p := &parser{b: tag, at: 1}
+	p := &parser{b: tag, at: 1, most: ofStreams}
 	e, f := p.start(nil)
 	switch {
 	case s.opened || f != nil || e.Name != "stream" || e.Space != Streams || tag[len(tag)-2] == '/':
@@ -212,7 +212,7 @@ func (s *Splitter) stream(tag []byte, do func(*Element, *Fault)) {
 func (s *Splitter) whole(do func(*Element, *Fault)) {
 	f := s.skip
 	if f == nil {
-		e, err := parse(s.buf, s.spaces)
+		e, err := parse(s.buf, s.spaces, ofStreams)
 		if err == nil {
 			do(&e, nil)
 			return
@@ -223,7 +223,7 @@ func (s *Splitter) whole(do func(*Element, *Fault)) {
 		}
 		f = err
 	}
-	p := &parser{b: s.head, at: 1, spaces: s.spaces}
+	p := &parser{b: s.head, at: 1, most: ofStreams, spaces: s.spaces}
 	if e, err := p.start(p.spaces); err == nil {
 		do(&e, f)
 		return
