@@ -201,8 +201,12 @@ func (f *Adapter) event(now time.Time, ev site.Event) {
 	case Closed:
 		if c := f.connected(ev.Conn); c != nil {
 			c.closed()
-			f.presence.closed(now)
-			f.rooms.away = now.Add(awayAfter)
+			if c.users() && f.find(func(o *component) bool { return o.users() && o.conn != 0 }) == nil {
+				f.presence.closed(now)
+			}
+			if c.rooms && f.find(func(o *component) bool { return o.rooms && o.conn != 0 }) == nil {
+				f.rooms.away = now.Add(awayAfter)
+			}
 		}
 	case Skipped:
 		if c := f.connected(ev.Conn); c != nil {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"aldis/internal/adapters/xmpp"
+	"aldis/internal/lab/check"
+	"aldis/internal/site"
 )
 
 // subscribe subscribes a user to another one, who agrees.
@@ -120,4 +122,44 @@ func TestPresenceThatFlaps(t *testing.T) {
 	if n := w.adapters[2].Counts()["refused rate"]; n != 0 {
 		t.Errorf("%d presences of a login were refused", n)
 	}
+}
+
+// One component that reconnects says nothing of the others: the users here, and the occupants of far rooms, stay as long as the server
+// has another component for them.
+func TestOneComponentReconnects(t *testing.T) {
+	w := newWorld(t, 3, "iridium-dialup", 7)
+	hq, ship := w.servers[1], w.servers[2]
+	w.Run(time.Minute)
+	w.subscribe(ship, hq, "anna", "bert")
+	hq.present("ship2.example", bert, "anna@ship2.example", "")
+	far{ship, anna, "anna"}.enter()
+	hq.room().enter(bert, "bert")
+	w.Run(time.Minute)
+	reconnect := func(s *server, domains ...string) {
+		for _, domain := range domains {
+			w.DeliverLAN(s.node, site.XMPP, xmpp.Closed{Conn: s.conn[domain]})
+		}
+		w.Run(250 * time.Millisecond)
+		for _, domain := range domains {
+			lastConn++
+			s.conn[domain] = lastConn
+			w.DeliverLAN(s.node, site.XMPP, xmpp.Opened{Conn: lastConn, Domain: domain})
+		}
+	}
+	unavailable, left := ship.count("type='unavailable'", "bert@hq.example"), hq.room().heard(bert, "type='unavailable'", room+"/anna")
+	reconnect(hq, "conference.ship2.example", "conference.ship3.example", "pubsub.ship2.example")
+	reconnect(ship, "hq.example", "ship3.example", "pubsub.hq.example")
+	w.Run(5 * time.Minute)
+	ship.has(unavailable, "type='unavailable'", "bert@hq.example")
+	check.Equal(t, "bert sees anna leave", hq.room().heard(bert, "type='unavailable'", room+"/anna"), left)
+	for _, domain := range []string{"ship2.example", "conference.ship3.example"} { // one of several stays away
+		w.DeliverLAN(hq.node, site.XMPP, xmpp.Closed{Conn: hq.conn[domain]})
+	}
+	w.DeliverLAN(ship.node, site.XMPP, xmpp.Closed{Conn: ship.conn["conference.ship3.example"]})
+	w.Run(5 * time.Minute)
+	ship.has(unavailable, "type='unavailable'", "bert@hq.example")
+	check.Equal(t, "bert sees anna leave", hq.room().heard(bert, "type='unavailable'", room+"/anna"), left)
+	w.DeliverLAN(hq.node, site.XMPP, xmpp.Closed{Conn: hq.conn["ship3.example"]}) // now none is there for users
+	w.Run(5 * time.Minute)
+	ship.has(unavailable+1, "type='unavailable'", "bert@hq.example")
 }
