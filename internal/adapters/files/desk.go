@@ -150,11 +150,22 @@ func (d *Desk) brought(p *File) bool {
 	return p.have == nil && !p.failed && p.Size <= d.Most && d.Brings(p)
 }
 
-// TellAll reports the states of all files to the file room, after a restart.
+// TellAll reports the states of all files to the file room, after a restart, and finishes those whose parts are all here: the earlier run
+// may have ended before that.
 func (d *Desk) TellAll() {
+	if !d.On { // the offers are of a time when files were served
+		return
+	}
 	for _, p := range d.pulls {
 		d.tell(p)
+		if p.have != nil && p.here() == len(p.have) {
+			d.finish(p)
+		}
 	}
+}
+
+func (d *Desk) finish(p *File) {
+	d.Out.Orders = append(d.Out.Orders, Finish{Hash: p.Hash, Name: p.Name, Creator: p.Creator, MIME: p.MIME, Size: p.Size})
 }
 
 func (d *Desk) drop(p *File) {
@@ -261,7 +272,7 @@ func (d *Desk) Part(now time.Time, m site.FarMessage, data []byte) {
 	}
 	body := data[min(len(data), 1+shortHash+max(0, size)):]
 	switch {
-	case p == nil || p.have == nil:
+	case p == nil || p.have == nil || !d.On:
 		d.undelivered(m, site.Nobody)
 	case data[0] == 1:
 		d.Out.Done = append(d.Out.Done, m.Token)
@@ -303,7 +314,7 @@ func (d *Desk) Kept(now time.Time, ev Kept) {
 	p.have[ev.Part], p.news = true, now
 	d.progress(p)
 	if p.here() == len(p.have) {
-		d.Out.Orders = append(d.Out.Orders, Finish{Hash: p.Hash, Name: p.Name, Creator: p.Creator, MIME: p.MIME, Size: p.Size})
+		d.finish(p)
 		return
 	}
 	d.ask(now, p)

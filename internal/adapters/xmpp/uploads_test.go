@@ -13,6 +13,7 @@ import (
 
 	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/xmpp"
+	"aldis/internal/adapters/xmpp/code"
 	"aldis/internal/adapters/xmpp/rule"
 	"aldis/internal/lab/check"
 	"aldis/internal/site"
@@ -147,4 +148,30 @@ func TestFilesCross(t *testing.T) {
 	w.Run(time.Minute)
 	check.Equal(t, "anna hears herself", a.heard("<body>"+at+"</body>"), 1)
 	check.Equal(t, "bert hears of the file", hq.room().heard(bert, "<body>"+roomOf(1)+"/", "/deck.jpg</body>"), 1)
+}
+
+// A gateway whose operator has turned files off starts with the offers of an earlier run, and orders nothing from the file room that it
+// does not have.
+func TestFilesTurnedOff(t *testing.T) {
+	cfg := xmpp.Config{ID: 1, Domain: "hq.example", Sites: []xmpp.Site{{ID: 2, Domain: "ship2.example"}}, Files: xmpp.Files{Domain: "upload.hq.example", URL: "https://files.hq.example", Most: 1000, Cross: 1000}}
+	f, err := xmpp.New(cfg, nil)
+	check.NoError(check.Fatal(t), err)
+	now := time.Unix(1_800_000_000, 0)
+	offer := (&code.Message{Number: 1, File: &code.File{Hash: [32]byte{1}, Name: "quay.jpg", MIME: "image/jpeg", Size: 500}}).Append(nil)
+	out := f.Step(now, site.FarMessage{Site: 2, Token: 1, Message: site.Message{From: "dora", To: "bert", Parts: []site.Part{{Data: offer}}}})
+	orders := func(out site.Output) (n int) {
+		for _, o := range out.Orders {
+			if _, ok := o.(files.Order); ok {
+				n++
+			}
+		}
+		return n
+	}
+	check.Equal(t, "the file room hears of the offer", orders(out), 1)
+	for url, want := range map[string]int{cfg.Files.URL: 1, "": 0} {
+		cfg.Files.URL = url
+		again, err := xmpp.New(cfg, out.Remember)
+		check.NoError(check.Fatal(t), err)
+		check.Equal(t, "orders after a restart with files at "+url, orders(again.Step(now, nil)), want)
+	}
 }

@@ -112,7 +112,9 @@ func (x *xmppSide) start(serve func(net.Listener, func(net.Listener) error)) {
 // do carries out an order of the adapter.
 func (x *xmppSide) do(o site.Order) {
 	if o, ok := o.(files.Order); ok {
-		x.files.Do(o)
+		if x.files != nil { // offers of a time when files were served may end now
+			x.files.Do(o)
+		}
 		return
 	}
 	x.lan.Do(o)
