@@ -7,6 +7,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"os"
@@ -53,6 +54,8 @@ type served struct {
 	listeners []io.Closer
 	all       map[*client]bool
 	of        map[string]*address
+	web       map[net.Conn]string // addresses of connections that are no WebSocket yet
+	webOf     map[string]int      // how many of these an address has
 }
 
 // address counts the clients of one address.
@@ -72,7 +75,7 @@ func (s *served) open(c *Clients) {
 	if c.LoginIn == 0 {
 		c.LoginIn = 30 * time.Second
 	}
-	s.of, s.all = map[string]*address{}, map[*client]bool{}
+	s.of, s.all, s.web, s.webOf = map[string]*address{}, map[*client]bool{}, map[net.Conn]string{}, map[string]int{}
 	s.accounts.Store(&c.Accounts)
 	s.host = server.Host{Domain: c.Domain, Secret: fresh(), Fresh: fresh, Users: func(name string) (server.Keys, bool) {
 		k, ok := (*s.accounts.Load())[name]
@@ -101,10 +104,7 @@ type client struct {
 
 // enter admits a connection; nil: there are too many.
 func (l *LAN) enter(n *conn, remote string) *client {
-	from, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		from = remote
-	}
+	from := hostOf(remote)
 	s := &l.served
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,6 +143,14 @@ func (l *LAN) enter(n *conn, remote string) *client {
 	s.all[c] = true
 	l.wait.Add(1)
 	return c
+}
+
+// hostOf is an address without its port.
+func hostOf(remote string) string {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		return host
+	}
+	return remote
 }
 
 // leave ends a connection; err is the reason.
@@ -372,6 +380,7 @@ func (l *LAN) ServeWeb(ln net.Listener) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc(WebPath, l.web)
 	s := &http.Server{Handler: mux, TLSConfig: l.cfg.Clients.Keys.Clone(), ReadHeaderTimeout: l.cfg.Clients.LoginIn, IdleTimeout: l.cfg.Clients.LoginIn, MaxHeaderBytes: 16 << 10,
+		ConnState: l.webState, ErrorLog: log.New(io.Discard, "", 0), // what it refuses is a stranger's
 		TLSNextProto: map[string]func(*http.Server, *tls.Conn, http.Handler){}}
 	l.served.mu.Lock()
 	l.served.listeners = append(l.served.listeners, s)
@@ -380,6 +389,33 @@ func (l *LAN) ServeWeb(ln net.Listener) error {
 		return err
 	}
 	return nil
+}
+
+// webState bounds the connections that are no WebSocket: enter counts the others.
+func (l *LAN) webState(sock net.Conn, st http.ConnState) {
+	s := &l.served
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch st {
+	case http.StateNew:
+		from := hostOf(sock.RemoteAddr().String())
+		if len(s.web) >= l.cfg.Clients.Most || s.webOf[from] >= mostStrangers {
+			l.refused.WithLabelValues("client_many").Inc()
+			sock.Close()
+			return
+		}
+		s.web[sock] = from
+		s.webOf[from]++
+	case http.StateHijacked, http.StateClosed:
+		from, counted := s.web[sock]
+		if !counted {
+			return
+		}
+		delete(s.web, sock)
+		if s.webOf[from]--; s.webOf[from] == 0 {
+			delete(s.webOf, from)
+		}
+	}
 }
 
 // web serves one connection over WebSocket. A client must log in with a password, so it does not matter which page's script connects.

@@ -95,6 +95,32 @@ func TestStrangers(t *testing.T) {
 	}
 	check.True(t, "nor over WebSocket", websocket.CloseStatus(err) == websocket.StatusTryAgainLater)
 	check.Equal(t, "events", len(events), 0)
+
+	// Connections that do not become a WebSocket are bounded as well; when they are gone, a client gets in.
+	_, _, web, _ = serve(t, func(*xmpplan.Clients) {})
+	var all []net.Conn
+	ended := make(chan error, 40)
+	for range cap(ended) {
+		c, err := net.Dial("tcp", web)
+		check.NoError(check.Fatal(t), err)
+		all = append(all, c)
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			ended <- err
+		}()
+	}
+	check.Until(t, wait, "eight connections end", func() bool { return len(ended) >= 8 })
+	check.Equal(t, "connections that end", len(ended), 8)
+	for _, c := range all {
+		c.Close()
+	}
+	check.Until(t, wait, "a client gets in", func() bool {
+		sock, _, err := websocket.Dial(ctx, "wss://"+web+xmpplan.WebPath, &websocket.DialOptions{HTTPClient: &client, Subprotocols: []string{"xmpp"}})
+		if err == nil {
+			sock.CloseNow()
+		}
+		return err == nil
+	})
 }
 
 // Over WebSocket each element is a message of its own; a message that is too long or not text closes the connection.
