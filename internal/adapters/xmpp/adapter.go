@@ -159,6 +159,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 		f.components = append(f.components, &component{step: f.step, site: &Site{ID: metSite}, domain: d, nodes: true})
 	}
 	f.archive = server.NewArchive(keyArchive)
+	f.archive.Spare = func(name string) bool { return unused(&f.rooms, name) }
 	if cfg.Own {
 		f.serve()
 	}

@@ -82,6 +82,12 @@ func keep(r *rooms, m *room, p past) (number string) {
 	return p.number
 }
 
+// unused says of a room of this site that nobody is in it, and that no charter keeps it.
+func unused(r *rooms, name string) bool {
+	m, c := r.all[roomID{r.cfg.ID, name}], r.charters[name]
+	return (m == nil || len(m.members) == 0) && (c == nil || !c.Kept)
+}
+
 // numbered is a line with the number that it has in the archive of its room (XEP-0359).
 func numbered(r *rooms, m *room, e stanza.Element, number string) stanza.Element {
 	if number == "" {

@@ -262,6 +262,52 @@ func TestMetInOwnRoom(t *testing.T) {
 	}
 }
 
+// A user who says something in thousands of rooms, one after the other, makes no room forget in which somebody is, or that is kept.
+func TestManyRoomsForgetNothing(t *testing.T) {
+	for _, kept := range []bool{false, true} {
+		f, err := xmpp.New(xmpp.Config{ID: 2, Domain: "ship.example", Rooms: "conference.ship.example", Own: true, Users: []string{"captain", "mallory"}}, nil)
+		check.NoError(check.Fatal(t), err)
+		now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+		say := func(conn site.ConnID, format string, args ...any) (got []string) {
+			now = now.Add(time.Second)
+			for _, o := range f.Step(now, own.Said{Conn: conn, Element: parse(t, fmt.Sprintf(format, args...))}).Orders {
+				got = append(got, string(o.(own.Send).XML))
+			}
+			return got
+		}
+		for i, user := range []string{"captain", "mallory"} {
+			f.Step(now, own.Came{Conn: site.ConnID(i + 1), User: user, Seed: fmt.Appendf(nil, "%016d", i)})
+			say(site.ConnID(i+1), "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq>")
+		}
+		const enter = "<presence to='%s@conference.ship.example/x'><x xmlns='http://jabber.org/protocol/muc'/></presence>"
+		const line, leave = "<message to='%s@conference.ship.example' type='groupchat'><body>%06d %s</body></message>", "<presence to='%s@conference.ship.example/x' type='unavailable'/>"
+		text := strings.Repeat("x", 8000)
+		say(1, enter, "ops")
+		if kept {
+			say(1, "<iq type='set' id='k' to='ops@conference.ship.example'><query xmlns='http://jabber.org/protocol/muc#owner'><x xmlns='jabber:x:data' type='submit'><field var='muc#roomconfig_persistentroom'><value>1</value></field></x></query></iq>")
+		}
+		for i := range 60 {
+			say(1, line, "ops", i, text)
+		}
+		if kept {
+			say(1, leave, "ops")
+		}
+		for i := range 2200 {
+			other := fmt.Sprintf("room%04d", i)
+			say(2, enter, other)
+			say(2, line, other, i, text)
+			say(2, leave, other)
+		}
+		count := func(room string) (lines int) {
+			got := say(1, "<iq type='set' id='q' to='%s@conference.ship.example'><query xmlns='urn:xmpp:mam:2'><set xmlns='http://jabber.org/protocol/rsm'><max>100</max></set></query></iq>", room)
+			return len(got) - 1
+		}
+		check.Equal(t, "lines of the room of operations", count("ops"), 60)
+		check.Equal(t, "lines of the first room that was left", count("room0000"), 0)
+		check.Equal(t, "lines of the last", count("room2199"), 1)
+	}
+}
+
 // BenchmarkOwnRoomLine is a line of a client in a room of fifty that the gateway serves itself.
 func BenchmarkOwnRoomLine(b *testing.B) {
 	const clients = 50

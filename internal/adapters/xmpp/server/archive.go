@@ -1,7 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +35,8 @@ const (
 
 // Archive holds the latest messages for clients that ask for them (XEP-0313): for each owner, a user or a room, the newest lines.
 type Archive struct {
-	key    string // begins the keys of its memories
+	Spare  func(owner string) bool // says of an owner that its lines go before those of others, if all are too many; nil: of none
+	key    string                  // begins the keys of its memories
 	last   uint64
 	lines  map[string][]Line // of each owner, the oldest first
 	sizes  map[string]int
@@ -75,15 +78,17 @@ func (a *Archive) Keep(owner string, l Line, e *stanza.Element, remember func(ke
 		a.drop(owner, remember)
 	}
 	for a.octets > mostArchived {
-		most := owner
-		for _, other := range sortedKeys(a.sizes) {
-			if a.sizes[other] > a.sizes[most] {
-				most = other
-			}
-		}
-		a.drop(most, remember)
+		a.drop(a.first(), remember)
 	}
 	return l.ID()
+}
+
+// first is the owner whose oldest line goes first: the one with the most octets among the spare ones, or among all if none is spare.
+func (a *Archive) first() string {
+	spare := func(owner string) int { return boolInt(a.Spare != nil && a.Spare(owner)) }
+	return slices.MaxFunc(slices.Collect(maps.Keys(a.sizes)), func(x, y string) int {
+		return cmp.Or(spare(x)-spare(y), cmp.Compare(a.sizes[x], a.sizes[y]), cmp.Compare(a.lines[y][0].number, a.lines[x][0].number))
+	})
 }
 
 func (l Line) octets() int { return len(l.xml) + overheadOfOne }
