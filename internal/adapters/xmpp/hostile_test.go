@@ -103,6 +103,9 @@ func TestLyingSite(t *testing.T) {
 		{Published: true, Topic: "#OPS", From: "dora", Parts: []site.Part{{Data: good}}},
 		{Published: true, Topic: "#ops@9", From: "dora", Parts: []site.Part{{Data: good}}},
 		{Published: true, Topic: "#ops@3", From: "dora", Parts: []site.Part{{Data: code.Removal{User: "bert"}.Append(nil)}}},
+		{Published: true, Topic: "#ops@1", From: "captain@hq.example/q", Parts: []site.Part{{Data: (&code.Message{Number: 1, Body: "hello", Fields: []code.Field{{Tag: code.Nick, Text: "eve"}}}).Append(nil)}}},
+		{Published: true, Topic: "#ops@3", From: "captain@hq.example/q", Parts: []site.Part{{Data: good}}},
+		{Published: true, Topic: "#ops@3", From: "", Parts: []site.Part{{Data: good}}},
 		{Published: true, Topic: "outcome", Parts: []site.Part{{Data: []byte{0x16}}}},
 	} {
 		token++
@@ -111,6 +114,7 @@ func TestLyingSite(t *testing.T) {
 			t.Errorf("%+v: %+v", m, out)
 		}
 	}
+	eve := code.Occupant{Nick: "eve", Presence: code.Presence{Show: code.Available}}.Append(nil)
 	for _, it := range []site.Item{
 		{Kind: site.Endpoint, Owner: "dora@ship3.example", Doc: []byte{1}},
 		{Kind: site.Endpoint, Owner: "dora", Doc: []byte{9}},
@@ -121,13 +125,15 @@ func TestLyingSite(t *testing.T) {
 		{Kind: site.Listener, Owner: "ops\x02dora"},
 		{Kind: site.Listener, Owner: "ops\x01"},
 		{Kind: site.Listener, Owner: "dora"},
+		{Kind: site.Listener, Owner: "ops\x01captain@hq.example/q", Doc: eve},
+		{Kind: site.Listener, Owner: "ops\x03Dora", Doc: eve},
 		{Kind: site.Listener, Scope: "ops@1", Owner: "ops\x01dora"},
 	} {
 		if out := f.Step(now, site.FarItem{Site: 2, Item: it}); len(out.Orders)+len(out.Carry)+len(out.Items) != 0 {
 			t.Errorf("%+v: %+v", it, out)
 		}
 	}
-	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+10)
+	check.Equal(t, "counted", f.Counts()["far_unreadable"], int(token)+12)
 
 	// The same a hundred thousand times: it is named in the log once a minute, and the gateway does not grow.
 	var before, after runtime.MemStats
@@ -174,4 +180,26 @@ func TestManyRooms(t *testing.T) {
 	}
 	presence("", 1000)
 	ship.has(1, "room1000@", "code='110'")
+}
+
+// Rooms of which far sites speak and in which nobody is leave room for others.
+func TestRoomsWithoutOccupants(t *testing.T) {
+	f, err := xmpp.New(xmpp.Config{ID: 1, Domain: "hq.example", Rooms: "conference.hq.example", Sites: []xmpp.Site{{ID: 2, Domain: "ship2.example", Rooms: "conference.ship2.example"}}}, nil)
+	check.NoError(check.Fatal(t), err)
+	now := time.Unix(1_800_000_000, 0)
+	f.Step(now, xmpp.Opened{Conn: 1, Domain: "ship2.example"})
+	f.Step(now, xmpp.Opened{Conn: 2, Domain: "conference.ship2.example"})
+	for i, owner := range []string{"r%d\x01", "r%d/"} {
+		for n := range 1000 {
+			f.Step(now, site.FarItem{Site: 2, Item: site.Item{Kind: site.Document, Owner: fmt.Sprintf(owner, n)}})
+		}
+		out := f.Step(now, xmpp.Heard{Conn: 2, Element: parse(t, fmt.Sprintf("<presence from='bert@hq.example/x' to='ops%d@conference.ship2.example/bert'><x xmlns='http://jabber.org/protocol/muc'/></presence>", i))})
+		in := 0
+		for _, o := range out.Orders {
+			if s, ok := o.(xmpp.Send); ok && strings.Contains(string(s.XML), "code='110'") {
+				in++
+			}
+		}
+		check.Equal(t, "bert is in", in, 1)
+	}
 }

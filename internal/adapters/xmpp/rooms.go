@@ -97,9 +97,14 @@ const (
 	tokenOfRoom = 1 << 63
 )
 
-// get is a room; nil: there are too many.
+// get is a room; nil: there are too many. Those in which nobody is, because far sites have only spoken of them, do not count.
 func (r *rooms) get(id roomID) *room {
 	m := r.all[id]
+	if m == nil && len(r.all) >= mostRooms {
+		for _, other := range listed(r.all) {
+			r.drop(other)
+		}
+	}
 	if m == nil && len(r.all) < mostRooms {
 		m = &room{roomID: id, members: map[member]*occupant{}}
 		r.all[id] = m
@@ -264,6 +269,17 @@ func (r *rooms) stateAll(m *room) {
 	}
 }
 
+// speaks says whether a site may name an occupant of a room so: with the local part of one of its users, or as the home of the room with a
+// nick, or with nothing for the room itself. The local part becomes a part of an address here.
+func speaks(id roomID, from uint16, user string) bool {
+	if id.home == from {
+		_, valid := resourceOf(user)
+		return valid || user == ""
+	}
+	local, valid := localOf(user)
+	return valid && local == user
+}
+
 // farItem takes in an occupant at a far site, or the sites of a room from its home.
 func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 	scope, user := cutItem(it.Owner)
@@ -295,6 +311,11 @@ func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 	k := member{from, user}
 	if it.Gone {
 		r.leave(now, m, k, nil)
+		return
+	}
+	if !speaks(id, from, user) {
+		r.trouble.Count("far_unreadable")
+		r.drop(m)
 		return
 	}
 	o, err := code.ParseOccupant(it.Doc)
@@ -498,7 +519,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 			err = code.ErrMalformed
 		}
 	}
-	if _, valid := resourceOf(f.Message.From); !valid && f.Message.From != "" || err != nil || !stanza.Printable(s.Body) {
+	if !speaks(id, f.Site, f.Message.From) || err != nil || !stanza.Printable(s.Body) {
 		r.f.farTrouble(now, f, code.ErrMalformed)
 		return
 	}
