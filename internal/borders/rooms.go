@@ -119,7 +119,7 @@ var Rooms = []Room{
 		"link/profile", "link/seal", "link/segment", "site"}},
 	{"gateway/group", Pure, "core", false, "The carrier of messages to several peers at once: P_Mul.", []string{
 		"gateway/api", "gateway/mail", "gateway/mail/history", "ground/due", "link/compact", "link/envelope", "link/frame",
-		"link/profile", "link/replica", "link/seal", "pmul", "site"}},
+		"link/profile", "link/seal", "pmul", "site"}},
 	{"gateway/relay", Pure, "core", false, "The carrier of messages that other gateways pass on: sealed from end to end, in sets of recipients.", []string{
 		"gateway/api", "gateway/mail", "ground/due", "link/compact", "link/envelope", "link/frame", "link/seal", "site"}},
 	{"gateway/carriage", Pure, "core", false, "Makes the carriers of a bearer from the bearer's profile; no other package of the gateway names a particular carrier.", []string{

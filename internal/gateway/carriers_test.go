@@ -154,7 +154,8 @@ func bearsRestarts(t *testing.T, v *voyage) {
 	v.delivered(t)
 }
 
-// Messages that the ship had acknowledged after the copy are no longer known there, and were handed over: they do not come twice.
+// bearsOlderData has a ship go on with older data. Messages that it had acknowledged after the copy are no longer known there, and were
+// handed over: they do not come twice.
 func bearsOlderData(t *testing.T, v *voyage) {
 	v.say(4)
 	v.Run(v.settles)

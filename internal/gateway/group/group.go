@@ -191,12 +191,12 @@ func (c *Carrier) Step(now time.Time) {
 
 // SubmitState tells the peers what changed here.
 func (c *Carrier) SubmitState(now time.Time) {
-	for c.awaited() < telling && c.submitOneState(now) {
+	for awaited(c) < telling && c.submitOneState(now) {
 	}
 }
 
 // awaited counts the own messages with state that a peer lacks and is expected to acknowledge. Those that only silent peers lack hold up nobody.
-func (c *Carrier) awaited() (n int) {
+func awaited(c *Carrier) (n int) {
 	if c.telling < telling {
 		return c.telling
 	}

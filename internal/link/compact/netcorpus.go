@@ -32,7 +32,7 @@ type CorpusFile struct {
 }
 
 // NetworkCorpus is what a coder has learned from a CorpusFile, in addition to the primed model. Gateways with the same one
-// make shorter codes of texts like its messages. It does not change, and several coders may use it at once.
+// code texts like its messages shorter. It does not change, and several coders may use it at once.
 type NetworkCorpus struct {
 	hash   [sha256.Size]byte
 	taught *image
