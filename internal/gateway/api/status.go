@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"aldis/internal/rules/filter"
@@ -235,6 +237,20 @@ type PeerStatus struct {
 // code that tells an operator that messages wait counts them so.
 func (p PeerStatus) Messages() (waiting, underWay, octets int) {
 	return p.Waiting - p.NewsWaiting, p.UnderWay - p.NewsUnderWay, p.WaitingOctets - p.NewsOctets
+}
+
+// Names names each peer once: two sites have one name while one of them has gone and its successor has come. The first is called by
+// its name, the second "name (id)".
+func Names(peers []PeerStatus) []string {
+	names := make([]string, len(peers))
+	for i, p := range peers {
+		name := p.Name
+		for slices.Contains(names[:i], name) {
+			name = fmt.Sprintf("%s (%d)", name, p.ID)
+		}
+		names[i] = name
+	}
+	return names
 }
 
 // QueueRow counts the messages of one precedence that wait for a peer.

@@ -105,11 +105,11 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 		for _, what := range p.Measured.Differs {
 			say(1, p.Measured.Since, "%s", other(p, what, s.Status.Link))
 		}
-		c, before := is.sites[p.Name], ten.sites[p.Name]
-		if n := c.ended - before.ended; n > 0 {
+		c, before := is.peers[p.ID], ten.peers[p.ID]
+		if n := grown(c.ended, before.ended); n > 0 {
 			say(1, time.Time{}, "%s for %s in the last ten minutes: expired, or undeliverable there", plural(int(n), "message was lost", "messages were lost"), Plain(p.Name))
 		}
-		if n := c.refused - before.refused; n > 0 {
+		if n := grown(c.refused, before.refused); n > 0 {
 			say(1, time.Time{}, "%s for %s in the last ten minutes: there was no room", plural(int(n), "message was refused", "messages were refused"), Plain(p.Name))
 		}
 	}

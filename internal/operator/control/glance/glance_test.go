@@ -128,6 +128,26 @@ func TestRatesOfBearers(t *testing.T) {
 	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")
 }
 
+// TestTwoSitesWithOneName: a site has gone and its successor of the same name has come. Each has its own counts, the traffic of the name
+// counts once, and no total that is less than it was looks like a great one.
+func TestTwoSitesWithOneName(t *testing.T) {
+	h := NewHistory(start)
+	old := api.PeerStatus{ID: 5, Name: "tug", Link: "gone", PeerCounts: api.PeerCounts{Expired: 4, Refused: 3, Repeated: 2, Delivered: 9}}
+	young := api.PeerStatus{ID: 17, Name: "tug", Link: "up"}
+	ledger := []api.LedgerRow{{Direction: "sent", Peer: "tug", Kind: "payload", Octets: 600}, {Direction: "sent", Peer: "tug", Kind: "payload", Octets: 150}}
+	h.Note(start, api.Status{Peers: []api.PeerStatus{old}, Ledger: ledger[:1]})
+	now := start.Add(time.Minute)
+	v := ViewOf(now, h, Seen{Started: start, Status: api.Status{Peers: []api.PeerStatus{old, young}, Ledger: ledger}})
+	check.Equal(t, "bit/s, in all", v.Out.Bps, 20)
+	check.Equal(t, "bit/s, of both sites", [2]int{v.Sites[0].Out.Bps, v.Sites[1].Out.Bps}, [2]int{20, 0})
+	v = ViewOf(now, h, Seen{Started: start, Status: api.Status{Transport: "p_mul", Peers: []api.PeerStatus{young}, Ledger: ledger[1:]}})
+	check.Equal(t, "bit/s, when the old one is away", v.Sites[0].Out.Bps, 0)
+	check.Equal(t, "messages sent again, and come", [2]int{v.Sites[0].Again, v.Sites[0].Came}, [2]int{0, 0})
+	for _, a := range v.Alarms {
+		check.Lacks(t, "alarm", a.Text, "in the last ten minutes")
+	}
+}
+
 // TestWords: the sentence about every state of a gateway.
 func TestWords(t *testing.T) {
 	now := start.Add(time.Hour)
