@@ -123,6 +123,7 @@ func TestRatesOfBearers(t *testing.T) {
 	}
 	h.Note(now, both)
 	check.Equal(t, "the month on both", [2]int{int(h.month.Sent), h.month.Minutes}, [2]int{300, 3})
+	check.Same(t, "the air on both", h.Air(now, 1).Kinds["sent payload"][59:], []uint64{13_500})
 	check.True(t, "one bearer is full", len(v.Alarms) == 2 && strings.HasPrefix(v.Alarms[1].Text, "hf is full"), v.Alarms)
 	check.Equal(t, "a bearer that is down", v.Sites[0].Ways[0].Text(), "sat: silent")
 	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")

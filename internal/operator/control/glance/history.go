@@ -151,18 +151,24 @@ func (h *History) Note(now time.Time, s api.Status) {
 
 // charge adds the ledger's growth to the minute.
 func (h *History) charge(now time.Time, rows []api.LedgerRow) {
-	var m *minute
+	sums, order := map[account]uint64{}, []account{} // of all bearers
 	for _, row := range rows {
 		a := account{row.Direction, row.Peer, row.Kind}
-		before := h.totals[a]
-		if row.Octets <= before {
+		if _, seen := sums[a]; !seen {
+			order = append(order, a)
+		}
+		sums[a] += row.Octets
+	}
+	var m *minute
+	for _, a := range order {
+		n := grown(sums[a], h.totals[a])
+		if h.totals[a] = sums[a]; n == 0 {
 			continue
 		}
-		h.totals[a] = row.Octets
 		if m == nil {
 			m = h.minute(now)
 		}
-		m.add(h.site(row.Peer), row.Direction, row.Kind, uint32(row.Octets-before))
+		m.add(h.site(a.peer), a.direction, a.kind, uint32(n))
 	}
 }
 
