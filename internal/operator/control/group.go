@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -58,8 +57,5 @@ func (s Source) group(ctx context.Context, order GroupOrder) (any, error) {
 		keyed := slices.ContainsFunc(got.Groups, func(g api.GroupStatus) bool { return g.Name == order.Name && g.Keyed })
 		return got.In(order.Name) == order.In && (keyed || !order.In || !order.Key), err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("the order was refused; the log says why: %w", err)
-	}
-	return got, nil
+	return got, err
 }

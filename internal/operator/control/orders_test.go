@@ -318,5 +318,6 @@ func TestOrderThatChangesWhatIsSo(t *testing.T) {
 		w := httptest.NewRecorder()
 		tt.by(w, r)
 		check.Equal(check.In(t, tt.name), "code, "+w.Body.String(), w.Code, tt.code)
+		check.Lacks(check.In(t, tt.name), "answer", w.Body.String(), "refused")
 	}
 }
