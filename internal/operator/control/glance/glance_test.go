@@ -184,6 +184,10 @@ func TestWords(t *testing.T) {
 		p.Measured = api.LinkMeasured{RateBps: 4800, PaceBps: 4800, Differs: []string{api.DiffersRate}}
 	})
 	fast.Link.SendBps = 2400
+	onHF := site("up", slow)
+	onHF.Link.SendBps = 128_000
+	onHF.Bearers = []api.BearerStatus{{Name: "sat", Link: &api.LinkStatus{SendBps: 128_000}}, {Name: "hf", Link: &api.LinkStatus{SendBps: 2400}}}
+	onHF.Peers[0].Bearers = []api.PeerBearer{{Bearer: "sat", Link: "up"}, {Bearer: "hf", Link: "up", Up: true, Used: true}}
 	several := func(link string, quiet bool) api.Status {
 		st := site("up")
 		st.Bearers = []api.BearerStatus{{Name: "sat"}, {Name: "hf", Silence: api.SilenceStatus{On: quiet}}}
@@ -202,6 +206,7 @@ func TestWords(t *testing.T) {
 		{"too late", Seen{Status: site("up", waits(2, time.Second), foreseen)}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"1 message for hq will expire too soon: the first at 12:00:00Z, and it would be there at 13:00:00Z"}},
 		{"slow", Seen{Status: site("up", slow)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 0. What goes is paced at 1260"}},
 		{"fast", Seen{Status: fast}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is faster than its profile: 4800 bit/s instead of 2400. What goes is paced at 4800"}},
+		{"slower than the profile of the bearer in use", Seen{Status: onHF}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 2400. What goes is paced at 1260"}},
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
 		{"a bearer down", Seen{Status: several("silent", false)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"hq does not answer on sat; 2 messages wait there"}},
 		{"a bearer silent", Seen{Status: several("up", true)}, "good", "All is well: 1 site answers, nothing waits", []string{"This gateway keeps silent on hf"}},
