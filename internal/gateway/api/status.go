@@ -105,7 +105,8 @@ type Foreseen struct {
 
 // SilenceStatus is this node's EMCON and the traffic that will go out when it ends.
 type SilenceStatus struct {
-	On        bool    `json:"on"`               // nothing is transmitted
+	On        bool    `json:"on"`               // nothing is transmitted, by this silence
+	Quiet     bool    `json:"quiet,omitempty"`  // nothing is transmitted, for whatever reason: this silence, that of the gateway, or octets of the day that are used up
 	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
 	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
 	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
