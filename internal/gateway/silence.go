@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/binary"
+	"slices"
 	"time"
 
 	"aldis/internal/gateway/api"
@@ -295,7 +296,8 @@ func (g *Gateway) peerSilent(now time.Time, p *leg, f frame.Silence) {
 
 // status says how long the silence lasts, and adds up what is owed to the peers.
 func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
-	row := api.SilenceStatus{On: s.itself(), Fixed: s.fixed}
+	speaks := func(b *bearer) bool { return b.Relay == nil && !b.silence.quiet() } // what other gateways pass on goes to them over another bearer
+	row := api.SilenceStatus{On: s.itself(), Fixed: s.fixed, Quiet: s.quiet() || s.all == nil && !slices.ContainsFunc(bearers, speaks)}
 	if !s.until.IsZero() && !s.fixed {
 		row.Until = s.until.UTC().Format(time.RFC3339)
 		row.LeftS = s.remaining(now).Seconds()

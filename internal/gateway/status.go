@@ -55,6 +55,9 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	for _, c := range b.Carriers {
 		c.Report(&s)
 	}
+	for i := range s.Ledger {
+		s.Ledger[i].Bearer = b.name.Name
+	}
 	for _, other := range g.bearers[1:] {
 		other.report(&s)
 	}

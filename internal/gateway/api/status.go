@@ -1,6 +1,8 @@
 package api
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"aldis/internal/rules/filter"
@@ -103,7 +105,8 @@ type Foreseen struct {
 
 // SilenceStatus is this node's EMCON and the traffic that will go out when it ends.
 type SilenceStatus struct {
-	On        bool    `json:"on"`               // nothing is transmitted
+	On        bool    `json:"on"`               // nothing is transmitted, by this silence
+	Quiet     bool    `json:"quiet,omitempty"`  // nothing is transmitted, for whatever reason: this silence, that of the gateway, or octets of the day that are used up
 	Fixed     bool    `json:"fixed,omitempty"`  // by the configuration: no order ends it
 	Until     string  `json:"until,omitempty"`  // RFC 3339; empty: until told otherwise
 	Next      string  `json:"next,omitempty"`   // RFC 3339: when the next window of the configuration begins
@@ -235,6 +238,20 @@ type PeerStatus struct {
 // code that tells an operator that messages wait counts them so.
 func (p PeerStatus) Messages() (waiting, underWay, octets int) {
 	return p.Waiting - p.NewsWaiting, p.UnderWay - p.NewsUnderWay, p.WaitingOctets - p.NewsOctets
+}
+
+// Names names each peer once: two sites have one name while one of them has gone and its successor has come. The first is called by
+// its name, the second "name (id)".
+func Names(peers []PeerStatus) []string {
+	names := make([]string, len(peers))
+	for i, p := range peers {
+		name := p.Name
+		for slices.Contains(names[:i], name) {
+			name = fmt.Sprintf("%s (%d)", name, p.ID)
+		}
+		names[i] = name
+	}
+	return names
 }
 
 // QueueRow counts the messages of one precedence that wait for a peer.

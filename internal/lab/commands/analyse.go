@@ -99,6 +99,10 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "gateway analyse: --decrypt needs --key FILE and -w OUT.pcap, and -w needs --decrypt\n")
 		return cli.ExitUsage
 	}
+	if *far == "-" || *far != "" && rest[0] == "-" {
+		fmt.Fprintf(stderr, "gateway analyse: --far: a capture is read twice and must be a file\n")
+		return cli.ExitUsage
+	}
 	costs, err := newTAKCosts(*links)
 	if err != nil {
 		return cli.Mistakes(stderr, err)
@@ -121,9 +125,6 @@ func analyseCommand(args []string, stdout, stderr io.Writer) int {
 		return cli.Fail(stderr, "analyse", fmt.Errorf("%s: %w", rest[0], err))
 	}
 	if *far != "" {
-		if rest[0] == "-" || *far == "-" {
-			return cli.Fail(stderr, "analyse", errors.New("--far: a capture is read twice and must be a file"))
-		}
 		joined, err := joinCaptures("analyse", [2]string{rest[0], *far}, stderr)
 		if err != nil {
 			return cli.Fail(stderr, "analyse", fmt.Errorf("--far: %w", err))

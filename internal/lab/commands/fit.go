@@ -22,7 +22,7 @@ import (
 type fitted struct {
 	base      profile.Profile
 	source    []byte // of base
-	captures  string // or
+	captures  string // two, with a comma between; or
 	linkProbe string
 	out       string
 	name      string
@@ -93,11 +93,8 @@ func writeProfile(out string, stdout io.Writer, text []byte, err error) error {
 
 // ofCaptures judges a link by captures at both its ends.
 func (f fitted) ofCaptures(stderr io.Writer) (res told, err error) {
-	files := strings.Split(f.captures, ",")
-	if len(files) != 2 {
-		return res, fmt.Errorf("--fit %s: two captures, with a comma between: one end alone does not show when its packets arrive", f.captures)
-	}
-	joined, err := joinCaptures("tune", [2]string(files), stderr)
+	files := [2]string(strings.Split(f.captures, ","))
+	joined, err := joinCaptures("tune", files, stderr)
 	if err == nil {
 		res.Result, err = linkemu.Fit(joined, f.base)
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 )
 
@@ -206,6 +207,8 @@ func TestAnalyseBothEnds(t *testing.T) {
 	if len(got.Details) != 1 {
 		t.Errorf("%d reports", len(got.Details))
 	}
+	code, _, errs = run(t, "analyse", a, "--far", "-")
+	check.Equal(t, "code of standard input as the other end, "+errs, code, 2)
 	if _, _, errs := run(t, "analyse", a, "--far", captureFile(t, nil)); !strings.Contains(errs, "no packet is in both captures") {
 		t.Errorf("an empty capture: %s", errs)
 	}

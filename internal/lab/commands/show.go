@@ -40,6 +40,7 @@ func writeTo(file string, stdout io.Writer, fill func(io.Writer) error) error {
 		return err
 	}
 	defer os.Remove(f.Name())
+	defer cli.IfInterrupted(func() { os.Remove(f.Name()) })()
 	err = f.Chmod(0o644)
 	if err == nil {
 		err = fill(f)

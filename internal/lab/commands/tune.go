@@ -83,6 +83,8 @@ func tuneCommand(args []string, stdout, stderr io.Writer) int {
 		err = errors.New("which link? --profile NAME; gateway profiles lists them")
 	case *captures != "" && *probed != "", (*captures != "" || *probed != "") && len(traces)+len(proof) > 0:
 		err = errors.New("--fit looks at captures of the link, --probe at datagrams, --trace at what applications say: one of them")
+	case *captures != "" && strings.Count(*captures, ",") != 1:
+		err = fmt.Errorf("--fit %s: two captures, with a comma between: one end alone does not show when its packets arrive", *captures)
 	case *captures != "", *probed != "":
 	case len(traces) == 0:
 		err = errors.New("which trace? --trace FILE")

@@ -121,7 +121,7 @@ func TestTuneCommandRefuses(t *testing.T) {
 		{"no file", []string{"--profile", "hf-2400", "--trace", file + "x"}, 1, "no such file"},
 		{"no trace file", []string{"--profile", "hf-2400", "--trace", "tune.go"}, 1, "not a trace file"},
 		{"no time", []string{"--profile", "hf-2400", "--trace", file, "--time-limit", "1ns"}, 1, "the time limit ended the search"},
-		{"one capture", []string{"--profile", "hf-2400", "--fit", "a.pcap"}, 1, "two captures, with a comma between"},
+		{"one capture", []string{"--profile", "hf-2400", "--fit", "a.pcap"}, 2, "two captures, with a comma between"},
 		{"captures and traces", []string{"--profile", "hf-2400", "--fit", "a,b", "--trace", file}, 2, "one of them"},
 		{"no capture", []string{"--profile", "hf-2400", "--fit", "tune.go,tune.go"}, 1, "not a pcap"},
 		{"captures of nothing", []string{"--profile", "hf-2400", "--fit", capture(t, 0) + "," + capture(t, 0)}, 1, "no packet is in both captures"},

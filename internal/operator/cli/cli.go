@@ -6,6 +6,7 @@
 //   - cli.go: flags, help and exit codes of a command
 //   - commands.go: the list of all commands
 //   - files.go: files that several commands read
+//   - interrupt.go: what is undone before a signal ends the program
 //   - manual.go: `manual`: man pages and completions
 //   - plain.go: text for a terminal
 //   - program.go: dispatch to a command, and each command's description

@@ -50,7 +50,7 @@ func Typed(in *bufio.Reader, stdin *os.File, prompt io.Writer, question string) 
 	return FirstLine(in)
 }
 
-// quiet makes a terminal not show typed text, until the returned function is called.
+// quiet makes a terminal not show typed text, until the returned function is called or a signal ends the program.
 func quiet(f *os.File) func() {
 	was, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)
 	if err != nil {
@@ -58,6 +58,8 @@ func quiet(f *os.File) func() {
 	}
 	now := *was
 	now.Lflag &^= unix.ECHO
+	back := func() { unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }
+	over := IfInterrupted(back)
 	unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, &now)
-	return func() { unix.IoctlSetTermios(int(f.Fd()), unix.TCSETS, was) }
+	return func() { over(); back() }
 }

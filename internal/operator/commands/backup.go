@@ -158,7 +158,7 @@ func (c cancelled) Close() error {
 	return c.ReadCloser.Close()
 }
 
-// writeBackup writes a new file that is durable and sound, or none.
+// writeBackup writes a new file that is durable and sound, or none, also if a signal ends the program.
 func writeBackup(path string, from io.Reader) (rep *journal.Report, err error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -171,6 +171,7 @@ func writeBackup(path string, from io.Reader) (rep *journal.Report, err error) {
 			os.Remove(path)
 		}
 	}()
+	defer cli.IfInterrupted(func() { os.Remove(path) })()
 	_, err = io.Copy(f, from)
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return nil, err

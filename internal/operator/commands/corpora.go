@@ -2,7 +2,6 @@ package operator
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -27,9 +26,6 @@ type corporaOrder struct {
 
 // send makes the gateway send the file of a corpus, or without one the corpus of its configuration.
 func (o *corporaOrder) send(files []string, stdout io.Writer) error {
-	if len(o.to) == 0 {
-		return errors.New("name the sites: --to SITE, or --to all")
-	}
 	if len(files) == 0 {
 		c, err := config.Load(o.config)
 		if err != nil {
@@ -39,9 +35,6 @@ func (o *corporaOrder) send(files []string, stdout io.Writer) error {
 			return fmt.Errorf("%s has no corpus in [compact]: name the file to send", o.config)
 		}
 		files = []string{c.Corpus.File}
-	}
-	if len(files) > 1 {
-		return errors.New("one corpus at a time")
 	}
 	if _, err := config.LoadCorpus(files[0]); err != nil {
 		return fmt.Errorf("%s %w", files[0], err)
@@ -120,9 +113,6 @@ func (o *corporaOrder) list(stdout io.Writer) error {
 
 // save writes to a file, for show and compact, a corpus that another site has sent.
 func (o *corporaOrder) save(name string, stdout io.Writer) error {
-	if o.out == "" {
-		return errors.New("it needs -o FILE")
-	}
 	d, err := DeskOf(o.config, o.token)
 	if err != nil {
 		return err

@@ -55,29 +55,53 @@ func corpusCommand(args []string, stdout, stderr io.Writer) int {
 	if len(rest) == 0 || rest[0] == "build" { // without any of the words: the model that is built in
 		return cli.RunLab("corpus", args, stderr)
 	}
-	var err error
+	err := c.usage(rest)
+	if err != nil {
+		fmt.Fprintf(stderr, "gateway corpus: %v\n\n%s", err, corpusAbout)
+		return cli.ExitUsage
+	}
 	switch rest[0] {
 	case "send":
 		err = c.send(rest[1:], stdout)
 	case "list":
 		err = c.list(stdout)
-	case "save", "accept", "forget":
-		switch {
-		case len(rest) != 2:
-			err = errors.New(rest[0] + " needs the name of a corpus: gateway corpus list shows them")
-		case rest[0] == "save":
-			err = c.save(rest[1], stdout)
-		default:
-			err = c.decide(rest[0], rest[1], stdout)
-		}
+	case "save":
+		err = c.save(rest[1], stdout)
+	case "accept", "forget":
+		err = c.decide(rest[0], rest[1], stdout)
 	case "show":
-		err = showCorpus(rest[1:], *text, c.asJSON, stdout)
-	default:
-		fmt.Fprintf(stderr, "gateway corpus: %q is none of build, show, send, list, save, accept and forget\n\n%s", rest[0], corpusAbout)
-		return cli.ExitUsage
+		err = showCorpus(rest[1], *text, c.asJSON, stdout)
 	}
 	if err != nil {
 		return cli.Fail(stderr, "corpus", err)
 	}
 	return cli.ExitGood
+}
+
+// usage says what is wrong with the words of a command; nil: nothing is.
+func (o *corporaOrder) usage(words []string) error {
+	switch words[0] {
+	case "send":
+		switch {
+		case len(o.to) == 0:
+			return errors.New("name the sites: --to SITE, or --to all")
+		case len(words) > 2:
+			return errors.New("one corpus at a time")
+		}
+	case "list":
+	case "save", "accept", "forget":
+		switch {
+		case len(words) != 2:
+			return errors.New(words[0] + " needs the name of a corpus: gateway corpus list shows them")
+		case words[0] == "save" && o.out == "":
+			return errors.New("save needs -o FILE")
+		}
+	case "show":
+		if len(words) != 2 {
+			return errors.New("name the file")
+		}
+	default:
+		return fmt.Errorf("%q is none of build, show, send, list, save, accept and forget", words[0])
+	}
+	return nil
 }

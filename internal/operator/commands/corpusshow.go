@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -22,13 +21,10 @@ type shownCorpus struct {
 }
 
 // showCorpus prints the contents of a corpus file.
-func showCorpus(paths []string, text, asJSON bool, stdout io.Writer) error {
-	if len(paths) != 1 {
-		return errors.New("name the file")
-	}
-	f, err := config.LoadCorpus(paths[0])
+func showCorpus(path string, text, asJSON bool, stdout io.Writer) error {
+	f, err := config.LoadCorpus(path)
 	if err != nil {
-		return fmt.Errorf("%s %w", paths[0], err)
+		return fmt.Errorf("%s %w", path, err)
 	}
 	s := shownCorpus{Name: corpusexchange.Name(f), Messages: len(f.Messages), Kinds: compact.Kinds(f)}
 	for _, m := range f.Messages {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -69,6 +70,10 @@ func messagesCommand(args []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stderr, "gateway messages: --precedence %s: must be one of %s\n", p, strings.Join(site.Precedences, ", "))
 			return cli.ExitUsage
 		}
+	}
+	if states := []string{api.StateWaiting, api.StateUnderWay, api.StateEnded}; q.Has("state") && !slices.Contains(states, q.Get("state")) {
+		fmt.Fprintf(stderr, "gateway messages: --state %s: must be one of %s\n", q.Get("state"), strings.Join(states, ", "))
+		return cli.ExitUsage
 	}
 	q.Set("limit", strconv.Itoa(*limit))
 	at, err := config.HTTPListen(*file)

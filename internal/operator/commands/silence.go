@@ -96,7 +96,11 @@ func silenceCommand(args []string, stdout, stderr io.Writer) int {
 
 func printSilence(out io.Writer, s api.SilenceStatus, now time.Time) {
 	if !s.On {
-		fmt.Fprintln(out, "not silent: the gateway transmits")
+		if s.Quiet {
+			fmt.Fprintln(out, "not silent by an order here, but NOTHING IS TRANSMITTED: the whole gateway or each of its links is silent, or the octets of the day are used up (gateway status)")
+		} else {
+			fmt.Fprintln(out, "not silent: the gateway transmits")
+		}
 		if s.Next != "" {
 			fmt.Fprintf(out, "the next silence by [[silence]] begins at %s\n", s.Next)
 		}

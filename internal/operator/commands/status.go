@@ -113,6 +113,12 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	if r.Silence.On {
 		printSilence(out, r.Silence, now)
 	}
+	for _, b := range r.Bearers {
+		if b.Silence.On || b.Silence.Quiet && !r.Silence.On {
+			fmt.Fprintf(out, "link %s: ", cmp.Or(b.Name, b.Profile))
+			printSilence(out, b.Silence, now)
+		}
+	}
 	printHolds(out, r.Holds)
 	if d := r.Drain; d != nil {
 		fmt.Fprintf(out, "DRAINED since %s: no messages of local peers are taken (%d refused), %d have to go out (gateway drain --off ends that)\n",

@@ -143,6 +143,9 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 			b.orders = append(b.orders, ev)
 			if ev, ok := ev.(api.Silence); ok {
 				b.status.Silence = api.SilenceStatus{On: ev.On, Messages: 12, AirtimeS: 9, LeftS: time.Until(ev.Until).Seconds()}
+				if !ev.Until.IsZero() {
+					b.status.Silence.Until = ev.Until.UTC().Format(time.RFC3339)
+				}
 			}
 		},
 		AdvertKeys: func(context.Context) ([]site.EntryKey, error) { return make([]site.EntryKey, len(b.adverts)), nil },

@@ -85,7 +85,10 @@ func start(t *testing.T) *server {
 			s.ordered = append(s.ordered, ev)
 			switch ev := ev.(type) {
 			case api.Silence:
-				s.status.Silence.On = ev.On
+				s.status.Silence = api.SilenceStatus{On: ev.On}
+				if !ev.Until.IsZero() {
+					s.status.Silence.Until = ev.Until.UTC().Format(time.RFC3339)
+				}
 			case api.Forget:
 				s.status.Peers[1].Forgotten++
 			}

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"slices"
 
@@ -55,10 +54,8 @@ func (s Source) group(ctx context.Context, order GroupOrder) (any, error) {
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
 		got.Groups, got.Channels = now.Gateway.Groups, now.Gateway.Channels
-		return got.In(order.Name) == order.In, err
+		keyed := slices.ContainsFunc(got.Groups, func(g api.GroupStatus) bool { return g.Name == order.Name && g.Keyed })
+		return got.In(order.Name) == order.In && (keyed || !order.In || !order.Key), err
 	})
-	if err != nil {
-		return nil, fmt.Errorf("the order was refused; the log says why: %w", err)
-	}
-	return got, nil
+	return got, err
 }

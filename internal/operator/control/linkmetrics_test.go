@@ -55,3 +55,25 @@ func TestLinkMetrics(t *testing.T) {
 	check.Contains(t, "body", body, "aldis_silence 0\n")
 	check.Lacks(t, "body", body, "aldis_silence_end")
 }
+
+// TestMetricsOfTwoSitesWithOneName: while a site has gone and its successor of the same name has come, there are metrics of both.
+func TestMetricsOfTwoSitesWithOneName(t *testing.T) {
+	s := start(t)
+	s.status.Peers = append(s.status.Peers, api.PeerStatus{ID: 17, Name: "hq", Link: "up", Bearers: []api.PeerBearer{{Bearer: "sat"}}})
+	s.status.Peers[0].Link, s.status.Peers[0].Bearers = "gone", []api.PeerBearer{{Bearer: "sat"}}
+	s.status.Bearers = []api.BearerStatus{{Name: "sat"}, {Name: "hf"}}
+	s.status.Ledger = []api.LedgerRow{{Bearer: "sat", Direction: "sent", Peer: "hq", Kind: "payload", Octets: 5}, {Bearer: "sat", Direction: "sent", Peer: "hq", Kind: "payload", Octets: 7}}
+	s.status.Month = &api.BillMonth{Sites: []api.BillSite{{Site: "hq", BillRow: api.BillRow{SentOctets: 1}}, {Site: "hq", BillRow: api.BillRow{SentOctets: 2}}}}
+	code, body := s.get(t, "/metrics")
+	check.Equal(t, "code", code, 200)
+	for _, want := range []string{
+		`aldis_link_up{peer="hq"} 0`,
+		`aldis_link_up{peer="hq (17)"} 1`,
+		`aldis_bearer_up{bearer="sat",peer="hq (17)"} 0`,
+		`aldis_link_bytes_total{direction="sent",kind="payload",peer="hq"} 12`,
+		`aldis_bearer_bytes_total{bearer="sat",direction="sent",kind="payload",peer="hq"} 12`,
+		`aldis_month_link_bytes{direction="sent",peer="hq"} 3`,
+	} {
+		check.Contains(t, "body", body, want+"\n")
+	}
+}

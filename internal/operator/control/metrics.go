@@ -114,20 +114,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for reason, n := range r.Dropped {
 		count(descLinkDropped, n, reason)
 	}
-	sums, order := map[api.LedgerRow]uint64{}, []api.LedgerRow{}
-	for _, row := range r.Ledger {
-		if len(r.Bearers) > 0 {
-			count(descLinkOn, row.Octets, row.Direction, row.Peer, row.Kind, row.Bearer)
-		}
-		all := api.LedgerRow{Direction: row.Direction, Peer: row.Peer, Kind: row.Kind}
-		if _, seen := sums[all]; !seen {
-			order = append(order, all)
-		}
-		sums[all] += row.Octets
-	}
-	for _, row := range order {
-		count(descLink, sums[row], row.Direction, row.Peer, row.Kind)
-	}
+	ledger(r.Status, count)
 	months(r.Status, gauge)
 	named := map[string]bool{}
 	for _, f := range r.Filters {
@@ -141,7 +128,9 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 		count(descFilter, f.Waited, rule, f.Action, "waited")
 		count(descFilter, f.Dropped, rule, f.Action, "dropped")
 	}
-	for _, p := range r.Peers {
+	names := api.Names(r.Peers)
+	for i, p := range r.Peers {
+		p.Name = names[i]
 		peer(p, count, gauge)
 		link(ch, p, gauge)
 	}
@@ -151,13 +140,39 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// months sends the traffic of this month, of each bearer if there are several.
+// ledger sends the airtime ledger, by bearer too if there are several. Sites of one name have one account.
+func ledger(s api.Status, count counter) {
+	all, on := map[api.LedgerRow]uint64{}, map[api.LedgerRow]uint64{}
+	for _, row := range s.Ledger {
+		octets := row.Octets
+		row.Octets = 0
+		on[row] += octets
+		row.Bearer = ""
+		all[row] += octets
+	}
+	for row, octets := range all {
+		count(descLink, octets, row.Direction, row.Peer, row.Kind)
+	}
+	for row, octets := range on {
+		if len(s.Bearers) > 0 {
+			count(descLinkOn, octets, row.Direction, row.Peer, row.Kind, row.Bearer)
+		}
+	}
+}
+
+// months sends the traffic of this month, of each bearer if there are several. Sites of one name have one account.
 func months(s api.Status, gauge gauger) {
+	sites := map[string]api.BillRow{}
 	if s.Month != nil {
 		for _, row := range s.Month.Sites {
-			gauge(descMonth, float64(row.SentOctets), "sent", row.Site)
-			gauge(descMonth, float64(row.ReceivedOctets), "received", row.Site)
+			sum := sites[row.Site]
+			sum.SentOctets, sum.ReceivedOctets = sum.SentOctets+row.SentOctets, sum.ReceivedOctets+row.ReceivedOctets
+			sites[row.Site] = sum
 		}
+	}
+	for site, sum := range sites {
+		gauge(descMonth, float64(sum.SentOctets), "sent", site)
+		gauge(descMonth, float64(sum.ReceivedOctets), "received", site)
 	}
 	for _, b := range s.Bearers {
 		if b.Month != nil && len(s.Bearers) > 1 {

@@ -251,11 +251,15 @@ func (s Source) silence(ctx context.Context, order SilenceOrder) (any, error) {
 			"the configuration says node.silent = true, and no order ends that: take the key out and restart the gateway"}
 	}
 	s.Order(api.Silence{On: order.On, Until: order.Until.Time, Announce: order.Announce, Bearer: order.Link})
+	until := "" // as the status has it: a silence may be on already, with another end
+	if !order.Until.IsZero() {
+		until = order.Until.UTC().Format(time.RFC3339)
+	}
 	var got api.SilenceStatus
 	err = Obeyed(ctx, func() (bool, error) {
 		now, err := s.Snapshot(ctx)
 		got, _ = SilenceOf(now.Gateway, order.Link)
-		return got.On == order.On, err
+		return got.On == order.On && (!got.On || got.Fixed || got.Until == until), err
 	})
 	return got, err
 }

@@ -3,11 +3,13 @@ package control
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -278,4 +280,44 @@ func TestOrderWaitsForTheJournal(t *testing.T) {
 	check.Equal(t, "lines about a journal that has it not", strings.Count(s.log.String(), "not yet in the journal"), 1)
 	s.post(t, "application/json", `{"on":maybe}`, "Bearer "+token, "")
 	check.Equal(t, "times that the journal was asked after what is no order", asked, 2)
+}
+
+// slow is the source of a gateway whose loop has not seen an order when it is asked for its status for the first time after that, and
+// does not answer when it is asked again.
+func slow(status api.Status) Source {
+	asked := 0
+	return Source{Log: slog.New(slog.DiscardHandler), Authority: func() Authority { return Authority{Token: token} }, Order: func(api.Event) {}, Snapshot: func(context.Context) (Snapshot, error) {
+		if asked++; asked > 2 {
+			return Snapshot{}, errors.New("the loop does not answer")
+		}
+		return Snapshot{Gateway: status}, nil
+	}}
+}
+
+// An order that changes what is so already, such as the end of a silence or the key of a group, is not in force before the status shows the
+// change.
+func TestOrderThatChangesWhatIsSo(t *testing.T) {
+	silent := api.Status{Silence: api.SilenceStatus{On: true, Until: "2099-01-01T06:00:00Z"}}
+	joined := api.Status{Roster: &api.RosterStatus{}, Groups: []api.GroupStatus{{Name: "ops"}}}
+	silence := func() http.HandlerFunc { s := slow(silent); return order(s, "silence", s.silence) }
+	group := func() http.HandlerFunc { s := slow(joined); return order(s, "group", s.group) }
+	for _, tt := range []struct {
+		name, body string
+		by         http.HandlerFunc
+		code       int
+	}{
+		{"a later end", `{"on":true,"until":"2099-01-01T08:00:00Z"}`, silence(), 503},
+		{"no end", `{"on":true}`, silence(), 503},
+		{"the same end", `{"on":true,"until":"2099-01-01T06:00:00Z"}`, silence(), 200},
+		{"a key", `{"name":"ops","in":true,"key":true}`, group(), 503},
+		{"no key", `{"name":"ops","in":true}`, group(), 200},
+	} {
+		r := httptest.NewRequest("POST", "/", strings.NewReader(tt.body))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Authorization", "Bearer "+token)
+		w := httptest.NewRecorder()
+		tt.by(w, r)
+		check.Equal(check.In(t, tt.name), "code, "+w.Body.String(), w.Code, tt.code)
+		check.Lacks(check.In(t, tt.name), "answer", w.Body.String(), "refused")
+	}
 }

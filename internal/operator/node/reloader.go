@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,7 @@ type reloader struct {
 	order  func(api.Event)
 	status func(context.Context) (control.Snapshot, error)
 	keep   func(audit.Entry)
+	unsure bool           // orders were given and not confirmed: the next reload gives all again, whatever is different
 	hups   chan os.Signal // SIGHUP; a signal during the start waits here
 }
 
@@ -72,7 +74,7 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	}
 	late := slices.DeleteFunc(slices.Clone(answer.Changes), func(c config.Change) bool { return !c.Restart })
 	switch {
-	case dryRun || len(answer.Changes) == 0:
+	case dryRun || len(answer.Changes) == 0 && !r.unsure:
 		return answer, nil
 	case len(late) > 0:
 		return nil, control.Refusal{Code: http.StatusConflict, Text: InLines(late) + "\nnothing was changed: restart the gateway, or take that back"}
@@ -80,28 +82,31 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	ofLink := func(c config.Change) bool {
 		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.") || c.Key == "[[silence]]"
 	}
-	if slices.ContainsFunc(answer.Changes, ofLink) {
+	all := r.unsure
+	r.unsure = true // until the loop has confirmed every order
+	if all || slices.ContainsFunc(answer.Changes, ofLink) {
 		if err := r.link(ctx, next); err != nil {
 			return nil, err
 		}
 	}
-	if slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }) {
+	if all || slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }) {
 		if err := r.rules(ctx, next); err != nil {
 			return nil, err
 		}
 	}
-	if next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()) {
+	if all || next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()) {
 		if err := r.view(ctx, jxtabridge.Viewed{View: jxtabridge.View(next.LAN.View), Rules: next.ViewRules()}); err != nil {
 			return nil, err
 		}
 	}
+	r.unsure = false
 	for _, w := range next.Warnings() {
 		r.log.Warn("odd setting: " + w)
 	}
 	r.level.Set(next.Log.Level)
 	r.force.Store(next)
 	hold(next) // as at the start, which reported whether that is possible
-	changes := strings.ReplaceAll(InLines(answer.Changes), "\n", "; ")
+	changes := cmp.Or(strings.ReplaceAll(InLines(answer.Changes), "\n", "; "), "none, but all orders were given again")
 	r.log.Info("the configuration was reloaded", "changes", changes)
 	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil

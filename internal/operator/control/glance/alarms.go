@@ -1,7 +1,9 @@
 package glance
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,13 +105,13 @@ func alarms(now time.Time, v *View, s Seen, is, ten sample) []Alarm {
 				p.Late.Expires.Format("15:04:05Z"), p.Late.Expected.Format("15:04:05Z"))
 		}
 		for _, what := range p.Measured.Differs {
-			say(1, p.Measured.Since, "%s", other(p, what, s.Status.Link))
+			say(1, p.Measured.Since, "%s", other(p, what, linkOf(s.Status, p)))
 		}
-		c, before := is.sites[p.Name], ten.sites[p.Name]
-		if n := c.ended - before.ended; n > 0 {
+		c, before := is.peers[p.ID], ten.peers[p.ID]
+		if n := grown(c.ended, before.ended); n > 0 {
 			say(1, time.Time{}, "%s for %s in the last ten minutes: expired, or undeliverable there", plural(int(n), "message was lost", "messages were lost"), Plain(p.Name))
 		}
-		if n := c.refused - before.refused; n > 0 {
+		if n := grown(c.refused, before.refused); n > 0 {
 			say(1, time.Time{}, "%s for %s in the last ten minutes: there was no room", plural(int(n), "message was refused", "messages were refused"), Plain(p.Name))
 		}
 	}
@@ -174,6 +176,20 @@ func bearerAlarms(st api.Status, say func(level int, format string, args ...any)
 			}
 		}
 	}
+}
+
+// linkOf is what the profile says of the bearer that messages to a peer take. Its rate and loss are 0 where other gateways are the bearer.
+func linkOf(st api.Status, p api.PeerStatus) (l api.LinkStatus) {
+	used := slices.IndexFunc(p.Bearers, func(b api.PeerBearer) bool { return b.Used })
+	if used < 0 {
+		return st.Link
+	}
+	for _, b := range st.Bearers {
+		if cmp.Or(b.Name, b.Profile) == p.Bearers[used].Bearer && b.Link != nil {
+			l = *b.Link
+		}
+	}
+	return l
 }
 
 // other says how a link differs from its profile.

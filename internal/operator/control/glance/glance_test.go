@@ -123,9 +123,30 @@ func TestRatesOfBearers(t *testing.T) {
 	}
 	h.Note(now, both)
 	check.Equal(t, "the month on both", [2]int{int(h.month.Sent), h.month.Minutes}, [2]int{300, 3})
+	check.Same(t, "the air on both", h.Air(now, 1).Kinds["sent payload"][59:], []uint64{13_500})
 	check.True(t, "one bearer is full", len(v.Alarms) == 2 && strings.HasPrefix(v.Alarms[1].Text, "hf is full"), v.Alarms)
 	check.Equal(t, "a bearer that is down", v.Sites[0].Ways[0].Text(), "sat: silent")
 	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")
+}
+
+// TestTwoSitesWithOneName: a site has gone and its successor of the same name has come. Each has its own counts, the traffic of the name
+// counts once, and no total that is less than it was looks like a great one.
+func TestTwoSitesWithOneName(t *testing.T) {
+	h := NewHistory(start)
+	old := api.PeerStatus{ID: 5, Name: "tug", Link: "gone", PeerCounts: api.PeerCounts{Expired: 4, Refused: 3, Repeated: 2, Delivered: 9}}
+	young := api.PeerStatus{ID: 17, Name: "tug", Link: "up"}
+	ledger := []api.LedgerRow{{Direction: "sent", Peer: "tug", Kind: "payload", Octets: 600}, {Direction: "sent", Peer: "tug", Kind: "payload", Octets: 150}}
+	h.Note(start, api.Status{Peers: []api.PeerStatus{old}, Ledger: ledger[:1]})
+	now := start.Add(time.Minute)
+	v := ViewOf(now, h, Seen{Started: start, Status: api.Status{Peers: []api.PeerStatus{old, young}, Ledger: ledger}})
+	check.Equal(t, "bit/s, in all", v.Out.Bps, 20)
+	check.Equal(t, "bit/s, of both sites", [2]int{v.Sites[0].Out.Bps, v.Sites[1].Out.Bps}, [2]int{20, 0})
+	v = ViewOf(now, h, Seen{Started: start, Status: api.Status{Transport: "p_mul", Peers: []api.PeerStatus{young}, Ledger: ledger[1:]}})
+	check.Equal(t, "bit/s, when the old one is away", v.Sites[0].Out.Bps, 0)
+	check.Equal(t, "messages sent again, and come", [2]int{v.Sites[0].Again, v.Sites[0].Came}, [2]int{0, 0})
+	for _, a := range v.Alarms {
+		check.Lacks(t, "alarm", a.Text, "in the last ten minutes")
+	}
 }
 
 // TestWords: the sentence about every state of a gateway.
@@ -163,6 +184,10 @@ func TestWords(t *testing.T) {
 		p.Measured = api.LinkMeasured{RateBps: 4800, PaceBps: 4800, Differs: []string{api.DiffersRate}}
 	})
 	fast.Link.SendBps = 2400
+	onHF := site("up", slow)
+	onHF.Link.SendBps = 128_000
+	onHF.Bearers = []api.BearerStatus{{Name: "sat", Link: &api.LinkStatus{SendBps: 128_000}}, {Name: "hf", Link: &api.LinkStatus{SendBps: 2400}}}
+	onHF.Peers[0].Bearers = []api.PeerBearer{{Bearer: "sat", Link: "up"}, {Bearer: "hf", Link: "up", Up: true, Used: true}}
 	several := func(link string, quiet bool) api.Status {
 		st := site("up")
 		st.Bearers = []api.BearerStatus{{Name: "sat"}, {Name: "hf", Silence: api.SilenceStatus{On: quiet}}}
@@ -181,6 +206,7 @@ func TestWords(t *testing.T) {
 		{"too late", Seen{Status: site("up", waits(2, time.Second), foreseen)}, "warn", "Worth a look: 1 site answers, 2 messages are on their way", []string{"1 message for hq will expire too soon: the first at 12:00:00Z, and it would be there at 13:00:00Z"}},
 		{"slow", Seen{Status: site("up", slow)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 0. What goes is paced at 1260"}},
 		{"fast", Seen{Status: fast}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is faster than its profile: 4800 bit/s instead of 2400. What goes is paced at 4800"}},
+		{"slower than the profile of the bearer in use", Seen{Status: onHF}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"The link to hq is slower than its profile: 1200 bit/s instead of 2400. What goes is paced at 1260"}},
 		{"down", Seen{Status: site("silent", waits(2, time.Hour))}, "bad", "Not all is well: 0 of 1 sites answer, 2 messages are on their way", []string{"hq does not answer; 2 messages wait for it"}},
 		{"a bearer down", Seen{Status: several("silent", false)}, "warn", "Worth a look: 1 site answers, nothing waits", []string{"hq does not answer on sat; 2 messages wait there"}},
 		{"a bearer silent", Seen{Status: several("up", true)}, "good", "All is well: 1 site answers, nothing waits", []string{"This gateway keeps silent on hf"}},

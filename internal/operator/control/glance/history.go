@@ -53,15 +53,13 @@ type minute struct {
 // sample is the ledger's totals at one moment.
 type sample struct {
 	at      time.Time
-	sites   map[string]counts
+	sites   map[string][2]uint64 // octets, by the name of the ledger
+	peers   map[uint16]counts    // by id: two sites may have one name
 	bearers map[string][2]uint64 // octets, if there are several bearers
 }
 
 // counts are the totals of a site.
-type counts struct {
-	octets                              [2]uint64
-	delivered, repeated, ended, refused uint64
-}
+type counts struct{ delivered, repeated, ended, refused uint64 }
 
 // Month is the traffic of this calendar month (UTC), including earlier runs.
 type Month struct {
@@ -153,18 +151,24 @@ func (h *History) Note(now time.Time, s api.Status) {
 
 // charge adds the ledger's growth to the minute.
 func (h *History) charge(now time.Time, rows []api.LedgerRow) {
-	var m *minute
+	sums, order := map[account]uint64{}, []account{} // of all bearers
 	for _, row := range rows {
 		a := account{row.Direction, row.Peer, row.Kind}
-		before := h.totals[a]
-		if row.Octets <= before {
+		if _, seen := sums[a]; !seen {
+			order = append(order, a)
+		}
+		sums[a] += row.Octets
+	}
+	var m *minute
+	for _, a := range order {
+		n := grown(sums[a], h.totals[a])
+		if h.totals[a] = sums[a]; n == 0 {
 			continue
 		}
-		h.totals[a] = row.Octets
 		if m == nil {
 			m = h.minute(now)
 		}
-		m.add(h.site(row.Peer), row.Direction, row.Kind, uint32(row.Octets-before))
+		m.add(h.site(a.peer), a.direction, a.kind, uint32(n))
 	}
 }
 
@@ -204,20 +208,28 @@ func (m *minute) add(site int, direction, kind string, octets uint32) {
 }
 
 func sampleOf(now time.Time, s api.Status) sample {
-	x := sample{at: now, sites: map[string]counts{}, bearers: map[string][2]uint64{}}
+	x := sample{at: now, sites: map[string][2]uint64{}, peers: map[uint16]counts{}, bearers: map[string][2]uint64{}}
 	for _, p := range s.Peers {
-		x.sites[p.Name] = counts{delivered: p.Delivered, repeated: p.Repeated, ended: p.Expired + p.Undeliverable, refused: p.Refused}
+		x.peers[p.ID] = counts{delivered: p.Delivered, repeated: p.Repeated, ended: p.Expired + p.Undeliverable, refused: p.Refused}
 	}
 	for _, row := range s.Ledger {
 		c, b, d := x.sites[row.Peer], x.bearers[row.Bearer], received
 		if row.Direction == directions[sent] {
 			d = sent
 		}
-		c.octets[d] += row.Octets
+		c[d] += row.Octets
 		b[d] += row.Octets
 		x.sites[row.Peer], x.bearers[row.Bearer] = c, b
 	}
 	return x
+}
+
+// grown is by how much a total is greater than it was; 0: it is less, as a site has gone.
+func grown(is, was uint64) uint64 {
+	if is < was {
+		return 0
+	}
+	return is - was
 }
 
 // before is the newest sample of at least that age. If the gateway is younger, it is the empty sample of its start.

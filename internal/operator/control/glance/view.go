@@ -201,10 +201,11 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	if len(st.Bearers) > 1 {
 		bps = [2]int{}
 	}
-	for _, p := range st.Peers {
-		row := siteOf(p)
+	names := api.Names(st.Peers)
+	for i, p := range st.Peers {
+		row, name := siteOf(p), names[i]
 		for d := range all {
-			octets := is.sites[p.Name].octets[d] - minute.sites[p.Name].octets[d]
+			octets := grown(is.sites[name][d], minute.sites[name][d])
 			all[d] += octets
 			use := rate(octets, now.Sub(minute.at), bps[d])
 			if d == sent {
@@ -213,13 +214,13 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 				row.In = use
 			}
 		}
-		row.Again = int(is.sites[p.Name].repeated - ten.sites[p.Name].repeated)
-		row.Came = int(is.sites[p.Name].delivered - ten.sites[p.Name].delivered)
+		row.Again = int(grown(is.peers[p.ID].repeated, ten.peers[p.ID].repeated))
+		row.Came = int(grown(is.peers[p.ID].delivered, ten.peers[p.ID].delivered))
 		v.Sites = append(v.Sites, row)
 	}
 	for name, c := range is.sites { // a channel that all hear has an account of its own
-		if !known(st, name) {
-			all[sent] += c.octets[sent] - minute.sites[name].octets[sent]
+		if !slices.Contains(names, name) {
+			all[sent] += grown(c[sent], minute.sites[name][sent])
 		}
 	}
 	legs := 1
@@ -259,19 +260,10 @@ func (v *View) bearers(now time.Time, st api.Status, is, since sample) {
 			legs = max(len(st.Peers), 1)
 		}
 		use := func(d, bps int) Use {
-			return rate(is.bearers[b.Name][d]-since.bearers[b.Name][d], now.Sub(since.at), legs*bps)
+			return rate(grown(is.bearers[b.Name][d], since.bearers[b.Name][d]), now.Sub(since.at), legs*bps)
 		}
 		v.Bearers = append(v.Bearers, Bearer{Plain(b.Name), use(sent, b.Link.SendBps), use(received, b.Link.ReceiveBps)})
 	}
-}
-
-func known(s api.Status, name string) bool {
-	for _, p := range s.Peers {
-		if p.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // leastTime is the shortest time for a rate: in a shorter one, one datagram would look like a full link.

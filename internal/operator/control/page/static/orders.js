@@ -59,7 +59,8 @@ export async function order(path, what) {
       if (await needToken(text)) continue
       return null
     }
-    await say('The order was not obeyed', text)
+    if (text.startsWith('the order was given')) await say('Nobody knows whether the order was obeyed', `Look before you give it again. ${text}`)
+    else await say('The order was not obeyed', text)
     return null
   }
 }
