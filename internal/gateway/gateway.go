@@ -435,7 +435,16 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		b.keys.Start(now)
 	}
+	g.adapters.stepped = true // fates wait until the adapters have begun
+	for _, b := range g.bearers {
+		for _, c := range b.Carriers {
+			if b.mute() { // P_Mul sends in its own time
+				c.Silence(now, true)
+			}
+		}
+	}
 	g.part(now)
+	g.adapters.stepped = false
 	g.groups.start(now)
 	g.roll.serial = g.keys.Rosters.Newest()
 	for _, it := range r.own { // before an adapter says anew which items somebody uses
