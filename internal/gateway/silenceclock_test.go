@@ -212,3 +212,31 @@ func TestSilenceAnswersNoHello(t *testing.T) {
 		check.Equal(t, "datagrams with "+tt.name, ship.datagrams, tt.want)
 	}
 }
+
+// A window begins in time though the clocks, one of which was set, are not heard again: by the time that has passed since.
+func TestWindowBetweenClocks(t *testing.T) {
+	for _, tt := range []struct {
+		set    time.Duration
+		silent time.Duration // from when on it is silent
+	}{{2 * time.Second, 58 * time.Second}, {-20 * time.Second, 80 * time.Second}} {
+		l := newLone(t)
+		l.cfg.Windows = calendar.Windows{{Begins: noon.Add(time.Minute), Ends: noon.Add(time.Hour)}}
+		l.start(noon, 0)
+		l.step(noon.Add(time.Second), api.Clock{Ran: time.Second, Set: tt.set})
+		for at := 2 * time.Second; at < 90*time.Second; at += time.Second {
+			l.step(noon.Add(at), api.Drain{})
+			check.Equal(t, "silent after "+at.String()+" with a clock set by "+tt.set.String(), l.gw.Status(noon.Add(at)).Silence.On, at >= tt.silent)
+		}
+		now := noon.Add(90 * time.Second)
+		l.step(now, api.Silence{})
+		l.step(now.Add(time.Second), api.Clock{Ran: 91 * time.Second, Set: tt.set})
+		l.step(now.Add(2*time.Second), api.Drain{})
+		check.Equal(t, "silent after an order against it", l.gw.Status(now).Silence.On, false)
+		until := noon.Add(time.Hour).Add(-tt.set)
+		l.step(now, api.Silence{On: true, Until: noon.Add(time.Hour)})
+		l.step(until.Add(-time.Second), api.Clock{Ran: until.Add(-time.Second).Sub(noon), Set: tt.set})
+		check.Equal(t, "silent until its end", l.gw.Status(until).Silence.On, true)
+		l.step(until, api.Clock{Ran: until.Sub(noon), Set: tt.set})
+		check.Equal(t, "silent after its end", l.gw.Status(until).Silence.On, false)
+	}
+}
