@@ -61,7 +61,7 @@ func (g *Gateway) answer(now time.Time, p *leg, o *keys.Opened) {
 	if !o.Owe.IsZero() {
 		p.Handshake.Owe(o.Owe)
 	}
-	if o.Greet != nil {
+	if o.Greet != nil && !p.bearer.mute() { // it goes at once
 		hello := p.bearer.road.Hello(now, p.Peer)
 		o.Greet.Apply(&hello)
 		p.Link.Greet(now, o.Greet.Addr, hello)

@@ -251,6 +251,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	if g.restored != nil {
 		g.start(now)
 	}
+	if _, clock := ev.(api.Clock); !clock {
+		g.windows(now)
+	}
 	idle := func() bool { return g.link.idle(now) && !due.Reached(now, g.adapters.due()) }
 	switch ev := ev.(type) {
 	case api.LAN:
@@ -355,6 +358,15 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	return out
 }
 
+// windows begins the silence of each window that holds now: before anything else in a Step, for the Step may be late, and an event may make
+// P_Mul transmit.
+func (g *Gateway) windows(now time.Time) {
+	g.silence.window(g, g.bearers, now)
+	for _, b := range g.bearers {
+		b.silence.window(g, []*bearer{b}, now)
+	}
+}
+
 // transmit sends what is ready and has air; a silent node sends nothing.
 func (g *Gateway) transmit(now time.Time) {
 	g.queries.begin(now)
@@ -390,6 +402,7 @@ func (g *Gateway) apply(now time.Time, ev api.Event) {
 		for _, b := range g.bearers {
 			b.silence.hear(now, ev)
 		}
+		g.windows(now)
 	case MessageOrder:
 		g.orders.apply(now, ev)
 	case ClassOrder:
@@ -435,7 +448,16 @@ func (g *Gateway) start(now time.Time) {
 	for _, b := range g.bearers {
 		b.keys.Start(now)
 	}
+	g.adapters.stepped = true // fates wait until the adapters have begun
+	for _, b := range g.bearers {
+		for _, c := range b.Carriers {
+			if b.mute() { // P_Mul sends in its own time
+				c.Silence(now, true)
+			}
+		}
+	}
 	g.part(now)
+	g.adapters.stepped = false
 	g.groups.start(now)
 	g.roll.serial = g.keys.Rosters.Newest()
 	for _, it := range r.own { // before an adapter says anew which items somebody uses

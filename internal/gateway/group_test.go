@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
 )
@@ -45,6 +47,28 @@ func TestMulGroup(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A gateway that starts silent sends nothing that the journal or its adapters have for the link at once.
+func TestMulStartsSilent(t *testing.T) {
+	for _, begun := range []bool{false, true} {
+		w := mulWorld(t, 2, 6)
+		ship := w.Nodes[1]
+		w.Run(5 * time.Minute)
+		if begun { // a message is under way
+			ship.Site.Send(w, track(2, pipeHQ, 0, 3000), 1)
+			w.Run(3 * time.Second)
+		}
+		w.Reconfigure(ship, func(c *gateway.Config) { c.Silent = true })
+		w.Kill(ship, time.Minute)
+		ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1) // its adapter has it for the first Step
+		w.Run(30 * time.Second)
+		up, _ := w.Octets(ship)
+		w.Run(time.Hour)
+		now, _ := w.Octets(ship)
+		check.Equal(t, fmt.Sprint("octets of a silent ship, with a message under way: ", begun), now-up, 0)
+		check.Equal(t, "it is silent", ship.GW.Status(w.Now).Silence.Fixed, true)
 	}
 }
 

@@ -175,7 +175,9 @@ func (q *queries) receive(now time.Time, l *leg, f frame.Frame, octets int) bool
 func (q *queries) answer(now time.Time, l *leg, ref uint8, it site.Item) {
 	g, id, answers := q.g, l.ID, q.told[l.ID]
 	if was := answers[ref]; was.key == it.Key() && now.Before(was.until) {
-		q.send(now, l, was.reply)
+		if !l.bearer.mute() {
+			q.send(now, l, was.reply)
+		}
 		return
 	}
 	g.farItems(now, l.of, []site.Item{it})

@@ -30,7 +30,7 @@ func (g *Gateway) receive(now time.Time, d api.Datagram) {
 		g.again(now, b, d, sealed)
 		return
 	}
-	o := b.keys.Open(now, d, g.silence.on || b.silence.on)
+	o := b.keys.Open(now, d, b.silence.byOrder())
 	info, body := o.Info, o.Body
 	var p *leg
 	if known := g.byID[o.From]; known != nil {

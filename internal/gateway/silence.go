@@ -85,6 +85,14 @@ func (c *clocks) wall(now time.Time) time.Time {
 	return now
 }
 
+// reckoned is what the wall clock says, with the time that has passed since the clocks were last heard.
+func (c *clocks) reckoned(now time.Time) time.Time {
+	if c.heard {
+		return c.wall(now).Add(now.Sub(c.at))
+	}
+	return now
+}
+
 // hear takes what the clocks say now.
 func (s *silence) hear(now time.Time, c api.Clock) {
 	s.heard, s.last, s.at = true, c, now
@@ -219,7 +227,7 @@ func (s *silence) apply(g silenceRoad, bearers []*bearer, now time.Time, ev api.
 		g.Note("warn", "silence refused: the end given is in the past", "until", ev.Until)
 		return
 	}
-	s.ordered(ev, s.wall(now))
+	s.ordered(ev, s.reckoned(now))
 	s.change(g, bearers, now, ev)
 }
 
@@ -251,11 +259,16 @@ func (s *silence) change(g silenceRoad, bearers []*bearer, now time.Time, ev api
 	}
 }
 
-// step ends a silence that is over, and keeps account of one that is not.
-func (s *silence) step(g silenceRoad, bearers []*bearer, now time.Time) {
+// window begins the silence of a window.
+func (s *silence) window(g silenceRoad, bearers []*bearer, now time.Time) {
 	if ev, silent := s.windows.begin(s, now); silent {
 		s.change(g, bearers, now, ev)
 	}
+}
+
+// step ends a silence that is over, and keeps account of one that is not.
+func (s *silence) step(g silenceRoad, bearers []*bearer, now time.Time) {
+	s.window(g, bearers, now)
 	if s.over(now) {
 		s.change(g, bearers, now, api.Silence{})
 	} else if s.on && !s.until.IsZero() && s.ran(now)-s.kept >= keepEvery {
@@ -302,7 +315,7 @@ func (s *silence) status(now time.Time, bearers []*bearer) api.SilenceStatus {
 		row.Until = s.until.UTC().Format(time.RFC3339)
 		row.LeftS = s.remaining(now).Seconds()
 	}
-	if at := s.list.Next(s.wall(now)); !at.IsZero() && !s.fixed {
+	if at := s.list.Next(s.reckoned(now)); !at.IsZero() && !s.fixed {
 		row.Next = at.Format(time.RFC3339)
 	}
 	for _, b := range bearers {
@@ -334,7 +347,7 @@ func (w *windows) set(list calendar.Windows, wall time.Time) {
 
 // begin looks whether a window holds, and makes the silence last as long; true: that is longer than before.
 func (w *windows) begin(s *silence, now time.Time) (ev api.Silence, silent bool) {
-	wall := s.wall(now)
+	wall := s.reckoned(now)
 	if w.look.IsZero() || wall.Before(w.look) {
 		return ev, false
 	}
@@ -362,5 +375,5 @@ func (w *windows) due(s *silence, now time.Time) time.Time {
 	if w.look.IsZero() {
 		return time.Time{}
 	}
-	return due.Latest(now, now.Add(w.look.Sub(s.wall(now))))
+	return due.Latest(now, now.Add(w.look.Sub(s.reckoned(now))))
 }

@@ -13,6 +13,7 @@ import (
 	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
+	"aldis/internal/rules/calendar"
 )
 
 // lone is a gateway without a link, its journal, and the datagrams that it transmitted.
@@ -168,4 +169,74 @@ func TestSilenceByConfiguration(t *testing.T) {
 	l.start(now, 0)
 	l.pass(now, time.Minute)
 	check.True(t, "datagrams without the key", l.datagrams > 0)
+}
+
+// A HELLO of a stranger, or of a peer from another address, is answered at once, but not in a silence: of the configuration, of a window,
+// by an order, or because the modem is down.
+func TestSilenceAnswersNoHello(t *testing.T) {
+	hq := newLone(t)
+	hq.cfg.ID, hq.cfg.Name = 1, "hq"
+	hq.cfg.Peers = []gateway.PeerConfig{{ID: 2, Name: "ship", Addr: netip.MustParseAddrPort("10.0.0.2:7142")}}
+	hq.cfg.Incarnation = seal.Incarnation{Number: uint32(noon.Unix())}
+	var err error
+	hq.gw, err = gateway.New(hq.cfg, nil)
+	check.NoError(check.Fatal(t), err)
+	var hello []byte
+	for now := noon; hello == nil; now = now.Add(time.Second) {
+		for _, d := range hq.gw.Step(now, nil).Datagrams {
+			hello = d.Data
+		}
+	}
+	for _, tt := range []struct {
+		name   string
+		change func(*gateway.Config)
+		ev     api.Event
+		want   int
+	}{
+		{"no silence", func(*gateway.Config) {}, nil, 1},
+		{"of the configuration", func(cfg *gateway.Config) { cfg.Silent = true }, nil, 0},
+		{"a window", func(cfg *gateway.Config) {
+			cfg.Windows = calendar.Windows{{Begins: noon.Add(-time.Hour), Ends: noon.Add(time.Hour)}}
+		}, nil, 0},
+		{"an order", func(*gateway.Config) {}, api.Silence{On: true}, 0},
+		{"an order for the bearer", func(cfg *gateway.Config) { cfg.Bearer = "sat" }, api.Silence{On: true, Bearer: "sat"}, 0},
+		{"the modem is down", func(*gateway.Config) {}, api.Modem{Down: true}, 0},
+	} {
+		ship := newLone(t)
+		tt.change(&ship.cfg)
+		ship.cfg.Incarnation = seal.Incarnation{Number: uint32(noon.Unix())}
+		ship.start(noon, 0)
+		ship.step(noon.Add(time.Second), tt.ev)
+		ship.datagrams = 0
+		ship.step(noon.Add(2*time.Second), api.Datagram{Addr: netip.MustParseAddrPort("10.9.9.9:1"), Data: hello})
+		check.Equal(t, "datagrams with "+tt.name, ship.datagrams, tt.want)
+	}
+}
+
+// A window begins in time though the clocks, one of which was set, are not heard again: by the time that has passed since.
+func TestWindowBetweenClocks(t *testing.T) {
+	for _, tt := range []struct {
+		set    time.Duration
+		silent time.Duration // from when on it is silent
+	}{{2 * time.Second, 58 * time.Second}, {-20 * time.Second, 80 * time.Second}} {
+		l := newLone(t)
+		l.cfg.Windows = calendar.Windows{{Begins: noon.Add(time.Minute), Ends: noon.Add(time.Hour)}}
+		l.start(noon, 0)
+		l.step(noon.Add(time.Second), api.Clock{Ran: time.Second, Set: tt.set})
+		for at := 2 * time.Second; at < 90*time.Second; at += time.Second {
+			l.step(noon.Add(at), api.Drain{})
+			check.Equal(t, "silent after "+at.String()+" with a clock set by "+tt.set.String(), l.gw.Status(noon.Add(at)).Silence.On, at >= tt.silent)
+		}
+		now := noon.Add(90 * time.Second)
+		l.step(now, api.Silence{})
+		l.step(now.Add(time.Second), api.Clock{Ran: 91 * time.Second, Set: tt.set})
+		l.step(now.Add(2*time.Second), api.Drain{})
+		check.Equal(t, "silent after an order against it", l.gw.Status(now).Silence.On, false)
+		until := noon.Add(time.Hour).Add(-tt.set)
+		l.step(now, api.Silence{On: true, Until: noon.Add(time.Hour)})
+		l.step(until.Add(-time.Second), api.Clock{Ran: until.Add(-time.Second).Sub(noon), Set: tt.set})
+		check.Equal(t, "silent until its end", l.gw.Status(until).Silence.On, true)
+		l.step(until, api.Clock{Ran: until.Sub(noon), Set: tt.set})
+		check.Equal(t, "silent after its end", l.gw.Status(until).Silence.On, false)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/jxta"
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/check"
@@ -88,6 +89,35 @@ func TestQuestionMeetsOutage(t *testing.T) {
 		check.Equal(in, "peers of the first site that the ship knows", peers.bridges[2].Status().Far[1].Peers, 1)
 		check.Equal(in, "of the first site's state at the ship", w.Nodes[0].GW.Status(w.Now).Peers[0].ItemsHeld, 1+1) // and that it tells peers that ask
 	}
+}
+
+// A silent gateway does not repeat an answer that was lost before its silence.
+func TestQuestionMeetsSilence(t *testing.T) {
+	w, peers, _ := crowdOf(t, "iridium-dialup", jxtabridge.Ask, 5)
+	hq, lost := w.Nodes[0], 0
+	w.Tap = func(from, _ *sim.Node, data []byte) [][]byte {
+		if from == hq && lost == 0 { // the answer
+			lost++
+			return nil
+		}
+		return [][]byte{data}
+	}
+	peers.at[2][2].step(edgepeer.Query{Type: jxta.TypePeer, Attr: "Name", Value: "peer 3", Threshold: 10})
+	for range 100 {
+		if w.Run(100 * time.Millisecond); lost > 0 {
+			break
+		}
+	}
+	check.Equal(check.Fatal(t), "answers that are lost", lost, 1)
+	w.Run(time.Second)
+	order(w, hq, api.Silence{On: true})
+	before, _ := w.Octets(hq)
+	w.Run(time.Minute)
+	after, _ := w.Octets(hq)
+	check.Equal(t, "octets in the silence", after-before, 0)
+	order(w, hq, api.Silence{})
+	took := peers.at[2][2].find(edgepeer.Query{Type: jxta.TypePeer, Attr: "Name", Value: "peer 3", Threshold: 10}, "peer 3", 5*time.Minute)
+	check.True(t, "the peer is found afterwards", took > 0)
 }
 
 // A gateway that tells peers that ask starts again, and tells no more than before.

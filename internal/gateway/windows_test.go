@@ -83,3 +83,28 @@ func TestWindowsAndOrders(t *testing.T) {
 	silent(91*time.Minute, false)
 	check.Equal(t, "the next one", ship.GW.Status(w.Now).Silence.Next, "")
 }
+
+// A Step that comes late, in a window that should have begun, transmits nothing: neither what its event brings nor what P_Mul has ready.
+func TestLateStepInAWindow(t *testing.T) {
+	w := mulWorld(t, 2, 7, func(cfg *sim.Config) {
+		cfg.Configure = func(n *sim.Node, c *gateway.Config) {
+			if n.ID == 2 {
+				c.Windows = calendar.Windows{{Begins: sim.Epoch.Add(10 * time.Minute), Ends: sim.Epoch.Add(time.Hour)}}
+			}
+		}
+	})
+	ship := w.Nodes[1]
+	w.Run(10*time.Minute - time.Second)
+	octets, _ := w.Octets(ship)
+	w.Squeeze(func(n *sim.Node) time.Duration {
+		if n == ship && w.Now.Before(sim.Epoch.Add(10*time.Minute)) {
+			return 2 * time.Minute
+		}
+		return 0
+	})
+	ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+	w.Run(10 * time.Minute)
+	check.Equal(t, "it is silent", ship.GW.Status(w.Now).Silence.On, true)
+	now, _ := w.Octets(ship)
+	check.Equal(t, "octets in the window", now-octets, 0)
+}

@@ -32,7 +32,8 @@ type (
 	// Cancel ends a message for all recipients that do not have it yet.
 	Cancel struct{ Message MessageID }
 	// Ride asks the Receiver for PDUs that may go along in a datagram to the group with so many octets left: Output.Ride.
-	// Compact coding only. Put them in front of the datagram's other PDUs.
+	// Compact coding only. Put them in front of the datagram's other PDUs. PDUs that are due and do
+	// not fit go in the next Step.
 	Ride struct{ Octets int }
 	// Elsewhere tells the Receiver that a message has come another way. The Receiver drops its fragments of the message,
 	// and acknowledges it like a complete one. A Message without Payload reports its Message_Sequence_Number, as soon as

@@ -456,6 +456,14 @@ func TestRide(t *testing.T) {
 		t.Errorf("%+v, deadline %v", out.Ride, out.Deadline)
 	}
 	r = receiver()
+	late := epoch.Add(2 * time.Minute)
+	if out := r.Step(late, pmul.Ride{Octets: 1}); count(out)+len(out.Send) != 0 || out.Deadline.IsZero() || out.Deadline.After(late) {
+		t.Errorf("what is due and has no room went: %+v", out)
+	}
+	if out := r.Step(late, nil); len(out.Send) == 0 {
+		t.Errorf("what is due and had no room did not go: %+v", out)
+	}
+	r = receiver()
 	r.Step(epoch, pmul.EMCON{Silent: true})
 	if out := r.Step(epoch, pmul.Ride{Octets: 400}); count(out) != 0 {
 		t.Errorf("a silent node rides: %+v", out.Ride)

@@ -20,8 +20,9 @@ import (
 // A batch is not in the journal. After a restart its messages go singly, and a receiver that had the batch recognises them.
 //
 // The payload of a batch is its messages, each with a head of varints: the difference of its Message_ID to that of the
-// message before (for the first: of the batch to it), likewise that of the Message_Sequence_Number, by how many seconds it
-// expires before the batch, and its octets. A 0 in the place of the first of these fills up the rest.
+// message before (for the first: of the batch to it), likewise that of the Message_Sequence_Number (for the first: to that
+// of the Address_PDU), by how many seconds it expires before the batch, and its octets. A 0 in the place of the first of
+// these fills up the rest.
 
 const (
 	// batchMost bounds the messages of a batch, and batchOctets its octets, to what one turn of the channel carries.
@@ -152,15 +153,14 @@ func goesWhole(s *Sender, m *outgoing) bool {
 // encodeParts appends the messages of a batch from one on, and notes where each begins and ends.
 func (m *outgoing) encodeParts(b []byte, from int) []byte {
 	for i := from; i < len(m.parts); i++ {
-		p, before, behind := m.parts[i], m.parts[max(i-1, 0)], uint64(0)
-		if i == 0 {
-			behind = uint64(m.id - p.id)
-		} else {
-			behind = uint64(p.id - before.id)
+		p := m.parts[i]
+		behind, step := m.id-p.id, m.skew
+		if i > 0 {
+			behind, step = p.id-m.parts[i-1].id, p.sequence-m.parts[i-1].sequence
 		}
 		p.starts = len(b)
-		b = binary.AppendUvarint(b, behind)
-		b = binary.AppendUvarint(b, uint64(p.sequence-before.sequence))
+		b = binary.AppendUvarint(b, uint64(behind))
+		b = binary.AppendUvarint(b, uint64(step))
 		b = binary.AppendUvarint(b, uint64(m.expiry.Sub(p.expiry)/time.Second))
 		b = binary.AppendUvarint(b, uint64(p.octets))
 		for _, f := range p.fragments {
@@ -189,6 +189,9 @@ func leave(s *Sender, m *outgoing) {
 	queued := b.ready
 	s.queue.remove(b) // its place in the queue is that of its first message
 	b.parts = slices.Delete(b.parts, i, i+1)
+	if i == 0 && len(b.parts) > 0 { // its Address_PDUs are for the first of before
+		b.skew += b.parts[0].sequence - m.sequence
+	}
 	if queued {
 		s.queue.put(b)
 	}

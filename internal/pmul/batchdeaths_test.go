@@ -303,8 +303,20 @@ func TestBatchThatItsFirstLeaves(t *testing.T) {
 	check.True(check.Fatal(t), "nothing of its first message has been on the air", s.Waits(first))
 	s.step(pmul.Hold{Message: first, On: true})
 	s.step(pmul.Hold{Message: other, On: true})
+	opened := s.sent
 	s.sent = nil
 	s.play(2 * time.Minute)
+	cfg := s.cfg
+	cfg.Self = 2
+	receiver, err := pmul.NewReceiver(cfg, nil)
+	check.NoError(check.Fatal(t), err)
+	for _, pdu := range slices.Concat(opened, s.sent) {
+		for _, d := range receiver.Step(s.now, pdu.(pmul.Event)).Deliver {
+			check.Equal(t, "message that comes", d.Message, second)
+			check.Equal(t, "its Message_Sequence_Number", d.Sequence, 2)
+		}
+	}
+	check.Equal(t, "messages that come", receiver.Stats().Delivered, 1)
 	data := map[pmul.MessageID]int{}
 	for _, pdu := range s.sent {
 		if d, is := pdu.(pmul.DataPDU); is {

@@ -44,6 +44,7 @@ type batched struct {
 	parts    []*outgoing // of a batch: its messages
 	in       *outgoing   // the batch that it goes with
 	sequence uint32      // its Message_Sequence_Number for the first destination of the batch
+	skew     uint32      // of a batch: by how much the Message_Sequence_Number of its first message is above that of its Address_PDUs
 	starts   int         // where it starts in the octets of the batch, and where it ends
 	ends     int
 	wakes    bool // a node that lacks it has been heard again

@@ -206,6 +206,33 @@ func (RejectPDU) Kind() Kind { return KindReject }
 // Kind is the type of the PDU.
 func (ReleasePDU) Kind() Kind { return KindRelease }
 
+// SourceOf is the Source_ID of a PDU: the node in whose name it speaks.
+func SourceOf(pdu PDU) NodeID {
+	switch p := pdu.(type) {
+	case AddressPDU:
+		return p.Source
+	case DataPDU:
+		return p.Source
+	case AckPDU:
+		return p.Source
+	case DiscardPDU:
+		return p.Source
+	case AnnouncePDU:
+		return p.Source
+	case RequestPDU:
+		return p.Source
+	case RejectPDU:
+		return p.Source
+	case ReleasePDU:
+		return p.Source
+	case ParityPDU:
+		return p.Source
+	case TurnPDU:
+		return p.Source
+	}
+	return 0
+}
+
 // Errors that a PDUError unwraps to.
 var (
 	ErrShort    = errors.New("cut short")

@@ -190,7 +190,9 @@ func (r *Receiver) Step(now time.Time, ev Event) Output {
 		r.stats.PassedBy++
 	}
 	if !r.silent {
-		r.acknowledge(now)
+		if _, ride := ev.(Ride); !ride { // what did not fit goes by itself, in the next Step
+			r.acknowledge(now)
+		}
 		r.deadline()
 	}
 	return r.out

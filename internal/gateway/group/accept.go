@@ -155,7 +155,8 @@ func (c *Carrier) encode(now time.Time, to []*mail.Peer, m, old *mail.Message) (
 	if old != nil {
 		id = numberOf(old, to)
 	}
-	m.Defines = c.history.Spells(f, uint64(id), priorityOf(m) > 0, to...)
+	silent := slices.DeleteFunc(slices.Clone(to), func(p *mail.Peer) bool { return !c.silent[p.ID] }) // it cannot ask for the messages that it lost
+	m.Defines = c.history.Spells(f, uint64(id), priorityOf(m) > 0, to...) || c.history.Spells(f, uint64(id), true, silent...)
 	c.history.Encode(texts, f, uint64(id), func() uint64 { return oldest(c) }, m.Content.Payload, to...)
 	return envelope.Packed(c.Coder, m.Content, f.Number, m.Defines, texts)
 }

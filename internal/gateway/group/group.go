@@ -350,7 +350,7 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		return false
 	}
 	pdus, err := pmul.ParseCompact(body.Body, pmul.NodeID(p.ID), pmul.NodeID(c.Self))
-	if err != nil {
+	if err != nil || slices.ContainsFunc(pdus, func(pdu pmul.PDU) bool { return pmul.SourceOf(pdu) != pmul.NodeID(p.ID) }) { // a member speaks in its own name only
 		c.Services.Drop("p_mul")
 		return true
 	}

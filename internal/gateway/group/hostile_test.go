@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/carriernet"
 	"aldis/internal/lab/check"
+	"aldis/internal/link/frame"
 	"aldis/internal/pmul"
 )
 
@@ -95,4 +97,39 @@ func FuzzRestore(f *testing.F) {
 		r := api.Record{Bucket: buckets[int(bucket)%len(buckets)], Key: key, Value: value}
 		g.starts(t, append(g.a.Journal(), r))
 	})
+}
+
+// A member that writes the Source_ID of another into a PDU is not heard: it ends no custody and delivers nothing in the other's name.
+func TestPDUInTheNameOfAnother(t *testing.T) {
+	g := plain(t)
+	g.lose(func(_ carriernet.Datagram, to *carriernet.Node) bool { return to == g.b })
+	message := g.a.Entry(g.a.Say(carriernet.Report(1, 0), 2, 3), 2).At.Number
+	g.Run(5 * time.Second)
+	forge := func(at *carriernet.Node, pdus ...pmul.PDU) {
+		t.Helper()
+		body, err := pmul.AppendCompact(nil, 3, pmul.NodeID(at.ID), pdus...)
+		check.NoError(check.Fatal(t), err)
+		before := at.Drops["p_mul"]
+		at.Do(func(now time.Time) {
+			for _, c := range at.Bearer.Carriers {
+				c.Receive(now, at.Peer(3), frame.PMul{Body: body}, len(body), true)
+			}
+		})
+		check.Equal(t, "datagrams that are dropped", at.Drops["p_mul"]-before, 1)
+	}
+	ack := pmul.AckPDU{Source: 2, Entries: []pmul.AckEntry{{Source: 1, Message: pmul.MessageID(message)}}}
+	forge(g.a, ack)
+	ack.Stamped = true // in the form of ACP 142
+	forge(g.a, ack)
+	check.Equal(t, "delivered to node 2", g.a.Fates(2)[mail.Delivered], 0)
+	forge(g.a, pmul.AddressPDU{Source: 2, Total: 1, Message: 7, Expiry: g.Now.Add(time.Hour), Destinations: []pmul.Destination{{Node: 1, Sequence: 1}}},
+		pmul.DataPDU{Source: 2, Message: 7, Number: 1, Fragment: []byte("x")})
+	for _, pdu := range []pmul.PDU{pmul.DiscardPDU{Source: 2, Message: 7}, pmul.ParityPDU{Source: 2, Message: 7, Shard: []byte("x")},
+		pmul.AnnouncePDU{Source: 2, Message: 7, Expiry: g.Now}, pmul.RequestPDU{Source: 2}, pmul.RejectPDU{Source: 2}, pmul.ReleasePDU{Source: 2}} {
+		forge(g.a, pdu)
+	}
+	g.Fate = nil
+	g.Run(5 * time.Minute)
+	g.heard("0")
+	g.ended(1)
 }

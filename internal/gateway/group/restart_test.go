@@ -231,6 +231,35 @@ func TestSilentNodeSkipsGaps(t *testing.T) {
 	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0 2")
 }
 
+// A silent node reads a message though it has lost all before it: each spells its flow out, as long as the node does not know the flow.
+func TestSilentNodeLosesTheFirst(t *testing.T) {
+	g := plain(t)
+	g.c.Silent(true, true)
+	g.Run(10 * time.Second)
+	var lost []pmul.MessageID
+	g.lose(func(d carriernet.Datagram, to *carriernet.Node) bool {
+		return to == g.c && slices.ContainsFunc(pdus[pmul.DataPDU](d), func(p pmul.DataPDU) bool {
+			if len(lost) < 3 && !slices.Contains(lost, p.Message) {
+				lost = append(lost, p.Message)
+			}
+			return slices.Contains(lost, p.Message)
+		})
+	})
+	g.say(4, 15*time.Second)
+	g.Run(3 * time.Minute)
+	check.Equal(t, "messages that are lost", len(lost), 3)
+	check.Equal(t, "what node 2 has heard", g.b.Heard(1), "0..3")
+	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "3")
+	g.Fate = nil
+	g.c.Silent(false, false)
+	g.Run(30 * time.Minute)
+	check.Equal(t, "messages that node 3 has heard at the end", len(g.c.Said(1)), 4)
+	g.ended(4)
+	g.c.Silent(true, true)
+	g.Run(10 * time.Second)
+	check.Equal(t, "the next one spells it out", g.a.Entry(g.a.Say(carriernet.Report(1, 4), 2, 3), 3).Defines, false)
+}
+
 // busyAir is a game in which a has the air with a long message, and three others wait.
 func busyAir(t *testing.T) (g *game, ids []uint64) {
 	g = plain(t)

@@ -117,7 +117,8 @@ func (o *Greet) Apply(h *frame.Hello) {
 // idle are reasons for which a refused datagram is Opened.Idle.
 var idle = []error{seal.ErrShort, seal.ErrVersion, seal.ErrUnknownPeer, seal.ErrAuth, seal.ErrReplay, seal.ErrTooOld}
 
-// Open opens a datagram; one that does not count is refused. silent: an order forbids this node to transmit.
+// Open opens a datagram; one that does not count is refused. silent: an order, a window or the configuration
+// forbids this node to transmit.
 func (k *Keys) Open(now time.Time, dg api.Datagram, silent bool) (o Opened) {
 	k.forward.Step(now)
 	k.opener.Bound(0)
