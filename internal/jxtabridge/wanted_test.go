@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -188,4 +189,31 @@ func TestDenied(t *testing.T) {
 	if it := n.takeItems(); len(it) != 0 || n.b.Status().Adverts != 0 || n.b.Stats().Refused["filter"] != 2 {
 		t.Errorf("%+v, %v", it, n.b.Stats().Refused)
 	}
+}
+
+// A peer that comes costs little beside many other peers, and many questions for peers that it does not answer.
+func TestPeerComesBesideManyQuestions(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "uuid")
+	come := func(i int) {
+		id := peerName("uuid", 10_000+i)
+		doc := jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: id, Group: jxta.NetGroup, Name: fmt.Sprint("peer ", i)}.Node())
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: id, Doc: doc}})
+	}
+	for i := range 500 {
+		come(i)
+	}
+	for i := range 256 {
+		f.lookFor("Name", fmt.Sprint("peer ", 1000+i))
+	}
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 256)
+	i := 500
+	if allocs := testing.AllocsPerRun(5, func() { come(i); i++ }); allocs > 1000 {
+		t.Errorf("%.0f allocations for a peer that comes, want at most 1,000", allocs)
+	}
+	f.take()
+	come(1007)
+	_, d := f.answer(f.one(), jxta.NetGroup)
+	check.Equal(t, "peers in the answer", len(d.Found), 1)
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 255)
 }
