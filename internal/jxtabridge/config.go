@@ -70,7 +70,7 @@ type Config struct {
 	MaxAsks     int // questions to far sites, and from one far site; default 256, of one peer an eighth of it
 	MaxStreams  int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
 	// Octets and blocks of one stream that may be under way to the far site before its sender has to wait; the sender's own window, up
-	// to 50 blocks, may come on top.
+	// to 50 blocks, may come on top. As many octets may wait for a missing block.
 	StreamOctets int // default 256 KiB
 	StreamBlocks int // default 100
 }

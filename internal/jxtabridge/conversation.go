@@ -150,6 +150,9 @@ func blockNumber(e *jxta.Element) uint32 {
 func (cs *conversations) edgeBlock(c *conversation, in inbound, e *jxta.Element, read func([]byte) (upward, error), carry func(upward) bool) bool {
 	n := blockNumber(e)
 	place := c.Classify(n)
+	if place == reliable.Early && c.EarlyOctets(func(up upward) int { return up.octets })+len(e.Data) > cs.cfg.StreamOctets {
+		place = reliable.Full // the edge sends it again
+	}
 	switch place {
 	case reliable.Wrong:
 		cs.complain(in.conn, c.layer.name+"_block", errJump)

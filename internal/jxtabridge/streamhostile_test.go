@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -72,6 +73,20 @@ func TestHostileStream(t *testing.T) {
 	if len(server.read) == 0 || server.read[0] != "c 1" {
 		t.Errorf("server has read %q", server.read)
 	}
+}
+
+// Blocks that wait for a missing one have as many octets as may be under way to the far site. An edge sends the others again.
+func TestEarlyBlocksAreBounded(t *testing.T) {
+	w := newStrait(t, time.Second)
+	_, client := meet(w, streamSocket, true)
+	w.pass(5 * time.Second)
+	n := w.nodes[1]
+	block := client.block(strings.Repeat("x", n.b.cfg.StreamOctets/4))
+	for i := range 20 {
+		client.tell(rel(strconv.Itoa(2+i), mimeBlock, block))
+	}
+	w.settle()
+	check.Equal(t, "blocks refused", n.b.Stats().Refused["stream_full"], 16)
 }
 
 func TestStreamTablesAreBounded(t *testing.T) {
