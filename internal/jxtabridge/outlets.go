@@ -96,7 +96,8 @@ type lease struct {
 	expires time.Time
 	doc     []byte       // the reduced advertisement of the peer in this group, for far sites
 	index   []jxta.Field // of doc, to find it by
-	to      []uint16     // far sites that have asked for the peer
+	to      []uint16     // far sites that are told of the peer, if not all are
+	near    []uint16     // of these, the ones that the view chose: the others asked
 }
 
 type pipeKey struct{ group, pipe string }
