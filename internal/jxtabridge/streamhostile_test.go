@@ -149,6 +149,30 @@ func TestStreamTablesAreBounded(t *testing.T) {
 	}
 }
 
+// Peers of one host have half of the streams together.
+func TestStreamsOfOneHost(t *testing.T) {
+	w := newStrait(t, time.Second)
+	n := w.nodes[1]
+	n.cfg.MaxStreams = 20
+	n.b = New(n.cfg, nil)
+	server := w.edge(0, "S", streamSocket, false)
+	pipe := server.listen()
+	server.refuse = true
+	w.settle()
+	for i := range 4 {
+		client := w.edge(1, "C", streamSocket, false)
+		client.many = true
+		client.hangUp()
+		client.addr = fmt.Sprintf("10.66.1.1:%d", 9000+i)
+		client.redial("")
+		for k := range 5 {
+			client.own = pipeURN(3000 + 5*i + k)
+			client.connectTo(server.id, pipe)
+		}
+	}
+	check.Equal(t, "streams of one host", len(n.b.streams.of), 10)
+}
+
 // A credential crosses once, and is remembered across a restart.
 func TestStreamCredentialCrossesOnce(t *testing.T) {
 	w := newStrait(t, time.Second)

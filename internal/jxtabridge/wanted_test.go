@@ -217,3 +217,42 @@ func TestPeerComesBesideManyQuestions(t *testing.T) {
 	check.Equal(t, "peers in the answer", len(d.Found), 1)
 	check.Equal(t, "questions that wait", n.b.Status().Questions, 255)
 }
+
+// However many ids a host invents, half of the questions to far sites are for others.
+func TestInventedIDsLeaveHalf(t *testing.T) {
+	n := newNode(t, 1)
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: peerName("uuid", 30_000), Doc: []byte("<jxta:PA/>")}})
+	for i := range 8 {
+		f := &fake{n: n, name: "fake", id: peerName("uuid", 31_000+i), addr: fmt.Sprintf("10.66.1.1:%d", 9000+i)}
+		f.redial("")
+		f.connect(jxta.NetGroup)
+		for k := range 32 {
+			f.discover(jxta.NetGroup, fmt.Sprintf("fake %d %d", i, k))
+		}
+	}
+	n.pass(n.b.cfg.AskAfter)
+	check.Equal(t, "questions of one host to far sites", len(crossed(n.takeItems(), 2)), n.b.cfg.MaxAsks/2)
+	f := n.peer("honest", "uuid")
+	f.discover(jxta.NetGroup, "track")
+	n.pass(n.b.cfg.AskAfter)
+	check.Same(t, "what another host asks", crossed(n.takeItems(), 2), []string{"?Name=track"})
+}
+
+// Questions of one host that wait push out each other, not those of others.
+func TestInventedIDsPushOutNobody(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.MaxQuestions = 64
+	n.b = New(n.cfg, nil)
+	honest := n.peer("honest", "uuid")
+	honest.discover(jxta.NetGroup, "track")
+	for i := range 16 {
+		f := &fake{n: n, name: "fake", id: peerName("uuid", 31_000+i), addr: fmt.Sprintf("10.66.1.1:%d", 9000+i)}
+		f.redial("")
+		f.connect(jxta.NetGroup)
+		for k := range 8 {
+			f.discover(jxta.NetGroup, fmt.Sprintf("fake %d %d", i, k))
+		}
+	}
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 33)
+	check.Equal(t, "of these, honest ones", n.b.directory.questions.byPeer[honest.id].Len(), 1)
+}
