@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -127,6 +128,25 @@ func TestRestartInViewAsk(t *testing.T) {
 	w.Run(5 * time.Minute)
 	check.Equal(t, "peers that the gateway knows from before", len(peers.bridges[1].Status().Peers), 51)
 	check.Equal(t, "peers that the ship is told of", peers.bridges[2].Status().Far[1].Peers, 0)
+}
+
+// A peer and an advertisement that no message can hold keep no other news of their site from the link.
+func TestLargeDocumentHoldsUpNobody(t *testing.T) {
+	for _, gateways := range []int{2, 3} {
+		in := check.In(t, fmt.Sprint(gateways, " gateways"))
+		w, peers := crowded(t, gateways, "hf-2400", func(uint16) []filter.Rule { return nil }, jxtabridge.Complete)
+		long := strings.Repeat("x", 300<<10)
+		peers.come(w, w.Nodes[0], 300, long)
+		hq := peers.at[1][1]
+		hq.step(edgepeer.Listen{Pipe: pipeHQ, Kind: jxta.PipeTypeUnicast})
+		hq.publish(edgepeer.Specification(long, pipeHQ, jxta.PipeTypeUnicast))
+		w.Run(time.Minute)
+		peers.come(w, w.Nodes[0], 301, "victim")
+		w.Run(15 * time.Minute)
+		check.Equal(in, "peers of the first site", len(peers.bridges[1].Status().Peers), 3)
+		check.Equal(in, "peers of the first site that the second knows", peers.bridges[2].Status().Far[1].Peers, 2)
+		check.Equal(in, "items that were too long", w.Nodes[0].GW.Status(w.Now).Dropped["item_size"], 1)
+	}
 }
 
 // The view is switched a hundred times while peers come and messages go: no message is lost, none comes twice, and at the end the ship

@@ -292,7 +292,9 @@ func ParsePipeResolver(b []byte) (PipeResolver, error) {
 	if p.Pipe, err = ParseURN(n.KidValue("PipeId")); err != nil {
 		return p, err
 	}
-	p.Type = n.KidValue("Type")
+	if p.Type = n.KidValue("Type"); len(p.Type) > maxIndexValue {
+		return p, fail(n.Name, "Type", ErrTooLong)
+	}
 	for _, k := range n.All("Peer") {
 		if len(p.Peers) == maxHops {
 			return p, fail(n.Name, "Peer", ErrTooLong)
@@ -343,7 +345,7 @@ type SRDI struct {
 	Entries []SRDIEntry
 }
 
-// ParseSRDI reads the payload of a ResolverSRDI.
+// ParseSRDI reads the payload of a ResolverSRDI. An entry whose value is longer than that of any index is left out.
 func ParseSRDI(b []byte) (SRDI, error) {
 	var s SRDI
 	n, err := parseRoot(b, "jxta:GenSRDI")
@@ -365,7 +367,9 @@ func ParseSRDI(b []byte) (SRDI, error) {
 		if err != nil {
 			return s, err
 		}
-		s.Entries = append(s.Entries, SRDIEntry{k.AttrValue("SKey"), k.Value(), life})
+		if value := k.Value(); len(value) <= maxIndexValue {
+			s.Entries = append(s.Entries, SRDIEntry{k.AttrValue("SKey"), value, life})
+		}
 	}
 	return s, nil
 }

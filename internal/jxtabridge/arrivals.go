@@ -212,6 +212,7 @@ func wireOf(m *site.Message) (w *jxta.WireHeader, h jxta.Propagate) {
 
 // finish counts off one receiver of a far message that has received it.
 func (o *outlets) finish(m *message) {
+	o.local.release(m)
 	if d := m.delivery; d != nil {
 		m.delivery = nil
 		o.arrivals.settle(d)
@@ -220,6 +221,7 @@ func (o *outlets) finish(m *message) {
 
 // giveUp counts off one receiver of a far message that will not get it.
 func (o *outlets) giveUp(p *peer, m *message, why site.Why) {
+	o.local.release(m)
 	if d := m.delivery; d != nil {
 		m.delivery = nil
 		o.arrivals.failed(d, p.id, why)

@@ -125,7 +125,7 @@ func TestDayOfChurn(t *testing.T) {
 	}
 	pass(28 * time.Hour) // for a day the gateway knows which peers listened
 	b := c.b
-	if len(b.outlets.conns)+len(b.outlets.order)+len(b.outlets.peers)+len(b.outlets.members)+len(b.outlets.timers)+b.directory.cache.Len()+b.directory.questions.count()+len(memory)+len(b.directory.sent)+len(b.directory.purposes)+len(b.directory.serving)+len(b.outlets.openHere)+len(b.outlets.untold)+len(b.outlets.waiting)+len(b.propagation.held)+len(b.directory.pushes.queue) != 0 {
+	if len(b.outlets.conns)+len(b.outlets.order)+len(b.outlets.peers)+len(b.outlets.members)+len(b.outlets.timers)+b.directory.cache.Len()+b.directory.questions.count()+len(memory)+len(b.directory.sent)+len(b.directory.purposes)+len(b.directory.serving)+len(b.outlets.openHere)+len(b.outlets.untold)+b.outlets.local.octets+len(b.outlets.local.shared)+len(b.outlets.waiting)+len(b.propagation.held)+len(b.directory.pushes.queue) != 0 {
 		t.Errorf("when all have gone: %s; told %d, used %d and %d, open %d, untold %d", held(), len(b.directory.sent), len(b.directory.purposes), len(b.directory.serving), len(b.outlets.openHere), len(b.outlets.untold))
 	}
 	if !c.wake.IsZero() {

@@ -56,7 +56,7 @@ type Config struct {
 	MaxGroups       int // groups of one peer; default 64
 	MaxAdverts      int // advertisements; default 131,072
 	MaxAdvertOctets int // of these in memory, indexes included; default 192 MiB
-	MaxQuestions    int // remembered questions; default 2048, of one peer an eighth of it
+	MaxQuestions    int // remembered questions; default 2048, of one peer an eighth of it, of one host half
 	MaxHeld         int // messages held; default 1024
 	MaxHeldOctets   int // default 8 MiB
 	MaxQueue        int // messages waiting for one peer; default 16,384
@@ -67,10 +67,10 @@ type Config struct {
 
 	Window      int // octets handed to a connection and not written yet; default 512 KiB
 	MaxFarItems int // items of one far site; default 65,536
-	MaxAsks     int // questions to far sites, and from one far site; default 256, of one peer an eighth of it
-	MaxStreams  int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it
+	MaxAsks     int // questions to far sites, and from one far site; default 256, of one peer an eighth of it, of one host half
+	MaxStreams  int // BiDi pipes and sockets to far peers; default 1024, of one peer a quarter of it, of one host half
 	// Octets and blocks of one stream that may be under way to the far site before its sender has to wait; the sender's own window, up
-	// to 50 blocks, may come on top.
+	// to 50 blocks, may come on top. As many octets may wait for a missing block.
 	StreamOctets int // default 256 KiB
 	StreamBlocks int // default 100
 }

@@ -83,9 +83,10 @@ func (cs *conversations) begin(c *conversation, l *layer, s reliable.State) {
 	cs.all[c] = struct{}{}
 }
 
-// full tells whether there are too many conversations, of all or of one peer, to begin another.
+// full tells whether there are too many conversations, of all, of one peer or of one host, to begin another.
 func (cs *conversations) full(local string) bool {
-	all, own := 0, 0
+	all, own, near := 0, 0, 0
+	host := cs.hostOf(local)
 	for c := range cs.all {
 		if c.Ended() {
 			continue
@@ -94,8 +95,20 @@ func (cs *conversations) full(local string) bool {
 		if c.local == local {
 			own++
 		}
+		if host != "" && cs.hostOf(c.local) == host {
+			near++
+		}
 	}
-	return all >= cs.cfg.MaxStreams || own >= max(1, cs.cfg.MaxStreams/4)
+	most := cs.cfg.MaxStreams
+	return all >= most || own >= max(1, most/4) || near >= max(1, most/2)
+}
+
+// hostOf is the host of a peer; "": it is not known.
+func (cs *conversations) hostOf(local string) string {
+	if p := cs.outlets.peers[local]; p != nil {
+		return p.identity.host
+	}
+	return ""
 }
 
 const conversationBlocks = 4096 // for one edge, far more than a gateway that obeys headHold sends
@@ -150,6 +163,9 @@ func blockNumber(e *jxta.Element) uint32 {
 func (cs *conversations) edgeBlock(c *conversation, in inbound, e *jxta.Element, read func([]byte) (upward, error), carry func(upward) bool) bool {
 	n := blockNumber(e)
 	place := c.Classify(n)
+	if place == reliable.Early && c.EarlyOctets(func(up upward) int { return up.octets })+len(e.Data) > cs.cfg.StreamOctets {
+		place = reliable.Full // the edge sends it again
+	}
 	switch place {
 	case reliable.Wrong:
 		cs.complain(in.conn, c.layer.name+"_block", errJump)

@@ -137,8 +137,10 @@ func indexOf(doc []byte) []jxta.Field {
 	return jxta.Describe(n).Index
 }
 
-// peerKnown answers the questions for peers that a new one satisfies.
+// peerKnown answers the questions for peers that a new one satisfies. The other peers were known when the questions came.
 func (dir *directory) peerKnown(id, group string) {
+	index := dir.far.peerIndex(id, group)
+	var found []jxta.Found
 	dir.questions.answer(func(q *question) bool {
 		if q.handler == jxta.HandlerRouter && q.ask.Peer == id {
 			if asker := dir.outlets.peers[q.peer]; asker != nil && dir.now.Before(q.until) {
@@ -147,16 +149,19 @@ func (dir *directory) peerKnown(id, group string) {
 			}
 			return true
 		}
-		if q.handler != jxta.HandlerDiscovery || q.ask.Type != jxta.TypePeer || q.group != group || q.peer == id {
+		if q.handler != jxta.HandlerDiscovery || q.ask.Type != jxta.TypePeer || q.group != group || q.peer == id || !peerMatches(index, q.ask) {
 			return false
 		}
 		asker := dir.outlets.peers[q.peer]
 		if asker == nil {
 			return true
 		}
-		found := dir.findPeers(q)
-		if len(found) == 0 {
-			return false
+		if found == nil {
+			doc, err := dir.ghosts.ghostPeerDoc(dir.far.peerDoc(id, group))
+			if err != nil {
+				return false
+			}
+			found = []jxta.Found{{Life: peerLife, Doc: string(doc)}}
 		}
 		dir.stats.LateAnswers++
 		dir.answer(asker, q, found)

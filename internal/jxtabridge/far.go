@@ -135,6 +135,19 @@ func (f *far) peerDoc(id, group string) []byte {
 	return jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: id, Group: group}.Node())
 }
 
+// peerIndex are the fields by which a peer is found in a group; nil: it is not there.
+func (f *far) peerIndex(id, group string) []jxta.Field {
+	if p := f.outlets.peers[id]; p != nil && p.leases[group] != nil {
+		return p.leases[group].index
+	}
+	for _, n := range f.order {
+		if it, ok := f.sites[n].peers[group][id]; ok {
+			return it.index
+		}
+	}
+	return nil
+}
+
 func (s *farSite) farPeer(it site.Item, asked map[string]ownAsk, now time.Time) {
 	m := s.peers[it.Scope]
 	_, had := m[it.Owner]

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -187,4 +188,17 @@ func TestHostileQuestionsForLocalPeers(t *testing.T) {
 	if s := n.b.Stats(); s.AskedHere > 3*256 || s.Unpushed != 0 || len(n.b.directory.pushes.queue) != 0 {
 		t.Errorf("%d questions handed out, %d given up, %d wait", s.AskedHere, s.Unpushed, len(n.b.directory.pushes.queue))
 	}
+}
+
+// Names and types that are too long to find anything by are not kept.
+func TestLongNameInAnIndex(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "uuid")
+	for _, name := range []string{"x", "y", "z"} {
+		f.indexes(strings.Repeat(name, 300<<10))
+	}
+	check.Equal(t, "keys that are kept, each of a message", n.b.multicast.seen.Len(), 3)
+	check.Equal(t, "questions to the peer", len(f.asked()), 0)
+	f.ask(jxta.NetGroup, jxta.HandlerPipe, string(jxta.PipeResolver{Pipe: pipe1, Type: strings.Repeat("x", 300<<10)}.Append(nil)))
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 0)
 }

@@ -38,6 +38,9 @@ func (ls *leases) lease(in inbound) {
 	}
 }
 
+// maxPeerDoc bounds, in octets, the reduced advertisement of a peer: each change of a peer writes those of all its groups to the journal.
+const maxPeerDoc = 16 << 10
+
 func (ls *leases) connect(in inbound, doc []byte) {
 	p := in.from
 	n, err := jxta.ParseXML(doc, jxta.DefaultXML)
@@ -56,6 +59,11 @@ func (ls *leases) connect(in inbound, doc []byte) {
 		ls.complain(in.conn, "group", nil)
 		return
 	}
+	reduced := reducePeer(n)
+	if len(reduced) > maxPeerDoc {
+		ls.complain(in.conn, "lease_size", nil)
+		return
+	}
 	group := adv.Group
 	l := p.leases[group]
 	if l == nil {
@@ -72,7 +80,7 @@ func (ls *leases) connect(in inbound, doc []byte) {
 	l.expires = ls.now.Add(ls.cfg.Lease)
 	ls.outlets.peerAt(p, l.expires)
 	ls.arrivals.back(p, pipeKey{group: group})
-	if reduced := reducePeer(n); !bytes.Equal(l.doc, reduced) {
+	if !bytes.Equal(l.doc, reduced) {
 		l.doc, l.index = reduced, indexOf(reduced)
 		ls.directory.views.tell(p, group)
 		ls.directory.peerKnown(p.id, group)

@@ -26,11 +26,13 @@ type outlets struct {
 	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
 	arrivals *arrivals                // whose messages waiting holds
 	withheld func(group string) bool  // whether some sites do not know all its members
+	local    stock                    // messages of this site that wait for peers or are under way to them
 }
 
 func newOutlets(s *step) *outlets {
 	return &outlets{step: s, conns: map[site.ConnID]*conn{}, waiting: map[uint64]*delivery{}, peers: map[string]*peer{},
-		members: map[string][]*peer{}, openHere: map[string]int{}, untold: map[untoldPipe]time.Time{}}
+		members: map[string][]*peer{}, openHere: map[string]int{}, untold: map[untoldPipe]time.Time{},
+		local: stock{most: maxLocal, shared: map[*byte]int{}}}
 }
 
 // conn is one TCP connection, or one poll over HTTP.
@@ -94,7 +96,8 @@ type lease struct {
 	expires time.Time
 	doc     []byte       // the reduced advertisement of the peer in this group, for far sites
 	index   []jxta.Field // of doc, to find it by
-	to      []uint16     // far sites that have asked for the peer
+	to      []uint16     // far sites that are told of the peer, if not all are
+	near    []uint16     // of these, the ones that the view chose: the others asked
 }
 
 type pipeKey struct{ group, pipe string }
@@ -110,6 +113,7 @@ type message struct {
 	group    string
 	delivery *delivery
 	confirms bool // Send.Confirms
+	stocked
 }
 
 func (o *outlets) opened(ev Opened) {
@@ -189,6 +193,9 @@ func (p *peer) newest() *conn {
 func (o *outlets) prune(p *peer) {
 	if p.away() && len(p.leases) == 0 {
 		o.arrivals.leave(p)
+		for _, m := range p.queue {
+			o.local.release(m)
+		}
 		p.queue, p.queued = nil, 0 // the rest is in nobody's custody
 		o.letGo(p)
 		o.removePeer(p)
@@ -223,6 +230,10 @@ func (o *outlets) enqueue(p *peer, m *message) {
 	m.size = sizeOf(m.elements)
 	if m.delivery == nil && m.expires.IsZero() {
 		m.expires = o.now.Add(o.cfg.Linger)
+	}
+	if m.delivery == nil && !o.roomFor(p, m) {
+		o.stats.Overrun++
+		return
 	}
 	p.queue = append(p.queue, m)
 	p.queued += m.size
@@ -277,6 +288,8 @@ func (o *outlets) pump(p *peer) {
 			p.queued -= m.size
 			if o.now.Before(m.expires) {
 				o.transmit(c, m, true)
+			} else {
+				o.local.release(m)
 			}
 		case !o.now.Before(m.delivery.ends):
 			p.queued -= m.size

@@ -105,3 +105,71 @@ func (o *outlets) unfeed(c *conn) {
 	}
 	c.feeds = nil
 }
+
+// The messages of this site that wait for peers, or are under way to them, have maxLocal octets of memory together. Beyond that a peer
+// gets one only if with it at most littleWaits octets wait for the peer.
+const (
+	maxLocal    = 256 << 20
+	littleWaits = 64 << 10
+)
+
+// sharedFrom is the length from which the data of an element counts once, however many messages have it.
+const sharedFrom = 4 << 10
+
+// stock is the memory of messages.
+type stock struct {
+	most, octets int
+	shared       map[*byte]int // the messages that have these data
+}
+
+// stocked is the part of a message in a stock: octets of its own, and whether it has shared data. Messages to signed peers are written as
+// a whole, and share nothing.
+type stocked struct {
+	octets int
+	shares bool
+}
+
+func (s *stock) take(m *message, shares bool) {
+	m.stocked = stocked{m.size, shares}
+	if shares {
+		for _, e := range m.elements {
+			if n := len(e.Data); n >= sharedFrom {
+				m.stocked.octets -= n
+				if s.shared[&e.Data[0]]++; s.shared[&e.Data[0]] == 1 {
+					s.octets += n
+				}
+			}
+		}
+	}
+	s.octets += m.stocked.octets
+}
+
+// release takes a message out again, if it is there.
+func (s *stock) release(m *message) {
+	s.octets -= m.stocked.octets
+	if m.shares {
+		for _, e := range m.elements {
+			if n := len(e.Data); n >= sharedFrom {
+				if s.shared[&e.Data[0]]--; s.shared[&e.Data[0]] == 0 {
+					delete(s.shared, &e.Data[0])
+					s.octets -= n
+				}
+			}
+		}
+	}
+	m.stocked = stocked{}
+}
+
+// roomFor takes a message for a peer into the stock, and says whether there was room.
+func (o *outlets) roomFor(p *peer, m *message) bool {
+	o.local.take(m, !p.signed)
+	waits := p.queued + m.size
+	if p.out != nil {
+		waits += p.out.octets
+	}
+	if o.local.octets > o.local.most && waits > littleWaits {
+		o.local.release(m)
+		return false
+	}
+	return true
+}

@@ -3,10 +3,12 @@ package jxtabridge
 import (
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 )
 
 // jammedNode is a node with a sender and a receiver whose socket takes nothing, and a queue for 160 messages.
@@ -108,4 +110,46 @@ func TestStalledReceiverStopsNobodyForLong(t *testing.T) {
 		t.Errorf("the sender has left: %+v", p.jam)
 	}
 	n.pass(time.Hour)
+}
+
+// Messages that no peer reads have a bound for all peers together. A short message still reaches each, and a message for a group counts once.
+func TestLocalMessagesOfAllHaveABound(t *testing.T) {
+	n := newNode(t, 1)
+	local := &n.b.outlets.local
+	local.most = 4 << 20
+	const octets = 128 << 10
+	var peers []*fake
+	for i := range 80 {
+		peers = append(peers, n.peer(strconv.Itoa(i), "uuid"))
+	}
+	check.Equal(t, "octets while everything is read", local.octets, 0)
+	n.stuck = true
+	peers[0].propagate(jxta.NetGroup, "some.service", "p", body(strings.Repeat("x", 1<<20)))
+	check.True(t, "a message for a group counts once", local.octets < 2<<20, local.octets)
+	check.Equal(t, "messages refused", n.b.Stats().Overrun, 0)
+	n.stuck = false
+	for _, f := range peers {
+		n.step(Written{f.conn, ^uint64(0)})
+	}
+	n.stuck = true
+	for i := range 40 {
+		for range 2 {
+			peers[i].say(peers[40+i].id, jxta.NetGroup, svcPipe, jxta.URN(pipe1), body(strings.Repeat("y", octets)))
+		}
+	}
+	sum := 0
+	for _, p := range n.b.outlets.sortedPeers() {
+		sum += p.queued + p.out.octets
+	}
+	check.True(t, "octets that wait", sum <= local.most+octets, sum)
+	check.True(t, "octets in the stock", local.octets <= local.most+octets, local.octets)
+	check.True(t, "messages refused", n.b.Stats().Overrun > 40, n.b.Stats().Overrun)
+	peers[0].say(peers[79].id, jxta.NetGroup, svcPipe, jxta.URN(pipe1), body("short"))
+	heard := peers[79].bodies()
+	check.Equal(t, "the last that the last peer hears", heard[len(heard)-1], "short")
+	for _, f := range peers {
+		f.hangUp()
+	}
+	n.pass(25 * time.Hour)
+	check.Equal(t, "octets when all have gone", local.octets+len(local.shared), 0)
 }

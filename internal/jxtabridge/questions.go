@@ -17,8 +17,9 @@ type question struct {
 	queryID   int
 	threshold int    // discovery
 	kind      string // pipe resolver: pipe type as asked
+	host      string // of the asker
 
-	all, mine *list.Element // its places in questions.all and in the list of its peer
+	all, mine, near *list.Element // its places in questions.all and in the lists of its peer and of its host
 }
 
 // wish holds the properties that make two questions the same, except for the listener in the asking peer.
@@ -36,33 +37,41 @@ const repeats = 4 // query ids remembered of one wish: each has its own listener
 type questions struct {
 	all    list.List             // of *question
 	byPeer map[string]*list.List // the same, by peer
+	byHost map[string]*list.List // the same, by host
 	same   map[wish][]*question
 }
 
 func newQuestions() questions {
-	return questions{byPeer: map[string]*list.List{}, same: map[wish][]*question{}}
+	return questions{byPeer: map[string]*list.List{}, byHost: map[string]*list.List{}, same: map[wish][]*question{}}
 }
 
 func (q *questions) count() int { return q.all.Len() }
 
 func (q *questions) add(x *question) {
 	x.all = q.all.PushBack(x)
-	mine := q.byPeer[x.peer]
-	if mine == nil {
-		mine = list.New()
-		q.byPeer[x.peer] = mine
-	}
-	x.mine = mine.PushBack(x)
+	x.mine, x.near = pushTo(q.byPeer, x.peer, x), pushTo(q.byHost, x.host, x)
 	q.same[x.wish] = append(q.same[x.wish], x)
+}
+
+// pushTo puts a question into the list with this key.
+func pushTo(lists map[string]*list.List, key string, x *question) *list.Element {
+	if lists[key] == nil {
+		lists[key] = list.New()
+	}
+	return lists[key].PushBack(x)
+}
+
+// pullFrom takes one out again.
+func pullFrom(lists map[string]*list.List, key string, at *list.Element) {
+	if lists[key].Remove(at); lists[key].Len() == 0 {
+		delete(lists, key)
+	}
 }
 
 func (q *questions) drop(x *question) {
 	q.all.Remove(x.all)
-	mine := q.byPeer[x.peer]
-	mine.Remove(x.mine)
-	if mine.Len() == 0 {
-		delete(q.byPeer, x.peer)
-	}
+	pullFrom(q.byPeer, x.peer, x.mine)
+	pullFrom(q.byHost, x.host, x.near)
 	same := q.same[x.wish]
 	for i, o := range same {
 		if o == x {
@@ -119,10 +128,12 @@ func (q *questions) expire(now time.Time) {
 
 // await keeps a question until somebody can answer it.
 func (dir *directory) await(x question) {
-	if dir.outlets.peers[x.peer] == nil {
+	p := dir.outlets.peers[x.peer]
+	if p == nil {
 		return // a stranger's: it asks again, or takes a lease
 	}
 	q := &dir.questions
+	x.host = p.identity.host
 	x.until = dir.now.Add(dir.cfg.Question)
 	for _, o := range q.same[x.wish] {
 		if o.queryID == x.queryID {
@@ -135,6 +146,8 @@ func (dir *directory) await(x question) {
 	}
 	if mine := q.byPeer[x.peer]; mine != nil && mine.Len() >= max(1, dir.cfg.MaxQuestions/8) {
 		q.drop(mine.Front().Value.(*question))
+	} else if near := q.byHost[x.host]; near != nil && near.Len() >= max(1, dir.cfg.MaxQuestions/2) {
+		q.drop(near.Front().Value.(*question))
 	} else if q.count() >= dir.cfg.MaxQuestions {
 		q.drop(q.all.Front().Value.(*question))
 	}

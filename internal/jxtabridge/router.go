@@ -243,8 +243,12 @@ func (b *Bridge) farItem(ev site.FarItem) {
 // siteLost forgets a site.
 func (b *Bridge) siteLost(n uint16) {
 	b.streams.siteLost(n)
+	s := b.far.sites[n]
 	b.far.lose(n)
 	b.directory.cache.RemoveSite(n)
+	if s != nil && len(s.wants) > 0 {
+		b.directory.views.turn(false)
+	}
 }
 
 // farMessage re-creates a message of another site for its local receivers.

@@ -464,6 +464,25 @@ func TestStreamPipesAreNotTold(t *testing.T) {
 	}
 }
 
+// A pipe that was told before it became a stream's end is withdrawn also after a restart.
+func TestToldPipeOfAStreamIsWithdrawn(t *testing.T) {
+	w := newStrait(t, time.Second)
+	server, client := w.edge(0, "S", streamSocket, true), w.edge(1, "C", streamSocket, true)
+	server.listen()
+	pipe := strings.TrimPrefix(client.own, "urn:jxta:")
+	client.pipe(jxta.NetGroup, pipe, jxta.PipeTypeUnicast, true)
+	owners := func() int { return len(w.nodes[0].b.far.sites[2].pipeOwners(pipeKey{jxta.NetGroup, pipe})) }
+	w.pass(5 * time.Second)
+	check.Equal(t, "owners of the pipe", owners(), 1)
+	client.connectTo(server.id, server.server)
+	w.pass(5 * time.Second)
+	w.restart(1, time.Second)
+	w.pass(5 * time.Second)
+	client.pipe(jxta.NetGroup, pipe, jxta.PipeTypeUnicast, false)
+	w.pass(5 * time.Second)
+	check.Equal(t, "owners of the pipe that is closed", owners(), 0)
+}
+
 // Messages between two local peers pass unchanged.
 func TestStreamsOfOneSitePass(t *testing.T) {
 	n := newNode(t, 1)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
 
@@ -74,6 +75,20 @@ func TestHostileStream(t *testing.T) {
 	}
 }
 
+// Blocks that wait for a missing one have as many octets as may be under way to the far site. An edge sends the others again.
+func TestEarlyBlocksAreBounded(t *testing.T) {
+	w := newStrait(t, time.Second)
+	_, client := meet(w, streamSocket, true)
+	w.pass(5 * time.Second)
+	n := w.nodes[1]
+	block := client.block(strings.Repeat("x", n.b.cfg.StreamOctets/4))
+	for i := range 20 {
+		client.tell(rel(strconv.Itoa(2+i), mimeBlock, block))
+	}
+	w.settle()
+	check.Equal(t, "blocks refused", n.b.Stats().Refused["stream_full"], 16)
+}
+
 func TestStreamTablesAreBounded(t *testing.T) {
 	w := newStrait(t, time.Second)
 	for _, n := range w.nodes {
@@ -132,6 +147,30 @@ func TestStreamTablesAreBounded(t *testing.T) {
 	if len(n.b.streams.strays.of) != 0 || n.b.streams.strays.octets != 0 {
 		t.Errorf("strays stay: %d, %d octets", len(n.b.streams.strays.of), n.b.streams.strays.octets)
 	}
+}
+
+// Peers of one host have half of the streams together.
+func TestStreamsOfOneHost(t *testing.T) {
+	w := newStrait(t, time.Second)
+	n := w.nodes[1]
+	n.cfg.MaxStreams = 20
+	n.b = New(n.cfg, nil)
+	server := w.edge(0, "S", streamSocket, false)
+	pipe := server.listen()
+	server.refuse = true
+	w.settle()
+	for i := range 4 {
+		client := w.edge(1, "C", streamSocket, false)
+		client.many = true
+		client.hangUp()
+		client.addr = fmt.Sprintf("10.66.1.1:%d", 9000+i)
+		client.redial("")
+		for k := range 5 {
+			client.own = pipeURN(3000 + 5*i + k)
+			client.connectTo(server.id, pipe)
+		}
+	}
+	check.Equal(t, "streams of one host", len(n.b.streams.of), 10)
 }
 
 // A credential crosses once, and is remembered across a restart.

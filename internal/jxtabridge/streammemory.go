@@ -109,7 +109,7 @@ func (ss *streams) place(positions map[streamKey][2]uint32) {
 		st.Begin(positions[key][0])
 		st.Expect(positions[key][1])
 		if st.toID != "" {
-			ss.outlets.untold[untoldPipe{st.local, pipeKey{st.group, st.toID}}] = time.Time{}
+			ss.outlets.hush(st)
 		}
 		ss.talks.wakeBy(time.Unix(0, 0)) // as soon as the time is known
 	}

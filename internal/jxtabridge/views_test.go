@@ -290,6 +290,119 @@ func TestRingTakesInANewSite(t *testing.T) {
 	check.Equal(t, "peers told of then", b.b.Status().Far[1].Peers, 3)
 }
 
+// met tells a node of one peer at each of so many far sites.
+func (n *node) met(sites int) {
+	n.Helper()
+	for i := range sites {
+		id := peerName("uuid", 20_000+i)
+		n.step(site.FarItem{Site: uint16(i + 2), Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: id, Doc: n.b.far.peerDoc(id, jxta.NetGroup)}})
+	}
+}
+
+// After a restart far sites become known one by one; a peer is told to as many as before, and to the same.
+func TestRestartChoosesTheSameNeighbours(t *testing.T) {
+	for _, tt := range []struct {
+		view View
+		want int
+	}{{Ring, 2}, {"random(3)", 3}} {
+		n := patient(t, 1)
+		n.cfg.View = tt.view
+		n.restart()
+		n.step(nil)
+		n.met(15)
+		n.pass(time.Second)
+		f := n.peer("A", "uuid")
+		to := func() []uint16 { return slices.Sorted(slices.Values(n.b.outlets.peers[f.id].leases[jxta.NetGroup].to)) }
+		before := to()
+		check.Equal(t, "sites that are told", len(before), tt.want)
+		n.restart()
+		n.step(nil)
+		n.met(15)
+		check.Same(t, "sites that are told after the restart", to(), before)
+	}
+}
+
+// numbered are the numbers among items: "2 to [3]", "gone".
+func numbered(items []site.Item) (list []string) {
+	for _, it := range items {
+		if it.Kind == site.Endpoint && it.Sub == viewSubs[Count] {
+			text := fmt.Sprintf("%d to %v", slices.Concat(it.Doc, []byte{0})[0], it.To)
+			if it.Gone {
+				text = "gone"
+			}
+			list = append(list, text)
+		}
+	}
+	return list
+}
+
+// A number of a group that empties shortly before an order or a kill is withdrawn.
+func TestNumberOfAGroupThatEmptiesBesideAnOrder(t *testing.T) {
+	for _, kill := range []bool{false, true} {
+		n := patient(t, 1)
+		n.cfg.View, n.cfg.Views = Count, []ViewRule{{Site: 3, View: Blind}}
+		n.restart()
+		n.step(nil)
+		n.met(2)
+		f := n.peer("A", "uuid")
+		n.pass(recount)
+		check.Same(t, "numbers", numbered(n.takeItems()), []string{"1 to [2]"})
+		f.disconnect(jxta.NetGroup)
+		if n.pass(time.Second); kill {
+			n.restart()
+			n.step(nil)
+			n.met(2)
+		} else {
+			n.step(ViewOrder{ViewRule{Site: 4, View: Ask}})
+		}
+		n.pass(recount)
+		numbers := numbered(n.takeItems())
+		check.True(check.Fatal(t), "a number", len(numbers) > 0)
+		check.Equal(t, "the last of it", numbers[len(numbers)-1], "gone")
+		check.Equal(t, "numbers that are told", len(n.b.directory.views.counted), 0)
+	}
+}
+
+// A restart does not withdraw a number, although only some sites have it.
+func TestRestartKeepsANumber(t *testing.T) {
+	n := patient(t, 1)
+	n.cfg.View, n.cfg.Views = Count, []ViewRule{{Site: 3, View: Blind}}
+	n.restart()
+	n.step(nil)
+	n.met(2)
+	n.peer("A", "uuid")
+	n.pass(recount)
+	n.takeItems()
+	n.restart()
+	n.step(nil)
+	n.met(2)
+	check.Same(t, "numbers at the start", numbered(n.takeItems()), []string{"1 to []", "1 to [2]"})
+	n.pass(2 * recount)
+	check.Equal(t, "numbers later", len(numbered(n.takeItems())), 0)
+	n.step(ViewOrder{ViewRule{View: Blind}})
+	check.Same(t, "numbers after an order", numbered(n.takeItems()), []string{"gone"})
+}
+
+// A site that is lost wants nothing any more: the others are told of all peers again.
+func TestLostSiteWantsNothing(t *testing.T) {
+	n := patient(t, 1)
+	n.step(nil)
+	n.met(2)
+	f := n.peer("A", "uuid")
+	n.step(site.FarItem{Site: 3, Item: site.Item{Kind: site.Endpoint, Sub: subWants, Scope: jxta.NetGroup, Doc: []byte(Blind)}})
+	toAll := func() (list []bool) {
+		for _, it := range n.takeItems() {
+			if it.Owner == f.id {
+				list = append(list, !it.Home)
+			}
+		}
+		return list
+	}
+	check.Same(t, "whether each item of the peer is for all", toAll(), []bool{true, false})
+	n.step(site.SiteLost{Site: 3})
+	check.Same(t, "whether its items are for all then", toAll(), []bool{true})
+}
+
 // A site may ask for much: it gets the answers to one question, and never all peers at once.
 func TestHostileQuestionsForPeers(t *testing.T) {
 	a, _ := viewed(t, Ask)

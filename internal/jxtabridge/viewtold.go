@@ -34,6 +34,7 @@ type views struct {
 	heard   map[string]string // by numberKey: the sites that were told the number in this run
 	changed map[string]bool   // groups whose number may have changed
 	at      time.Time         // when changed numbers are told; zero: none has changed
+	born    time.Time         // the moment of the start, in which the far sites of the journal become known one by one; zero: it is over
 	before  viewMemory        // of the last run
 	said    map[string]string // by Sub and group: the Doc of the views that other sites were told
 	order   []uint16          // the far sites from which neighbours were chosen
@@ -85,6 +86,7 @@ func (v *views) recall(m site.Memory) bool {
 
 // start tells other sites the views and peers after a start: the journal does not have the sites of each peer.
 func (v *views) start() {
+	v.born = v.now
 	if v.before.View != Complete || v.cfg.View != Complete || len(v.rules()) > 0 || len(v.said) > 0 {
 		v.turn(true)
 	}
@@ -93,7 +95,7 @@ func (v *views) start() {
 // set takes the views of a new configuration. They reach all sites as soon as the link has room.
 func (v *views) set(next Viewed) {
 	if next.View != v.cfg.View || !slices.Equal(next.Rules, v.cfg.Views) {
-		v.cfg.View, v.cfg.Views = next.View, next.Rules
+		v.cfg.View, v.cfg.Views, v.born = next.View, next.Rules, time.Time{}
 		v.turn(false)
 	}
 }
@@ -102,6 +104,7 @@ func (v *views) set(next Viewed) {
 func (v *views) obey(r ViewRule) {
 	if _, err := r.View.Parts(); err == nil || r.View == "" {
 		v.viewChoice.order(r)
+		v.born = time.Time{}
 		v.turn(false)
 	}
 }
@@ -115,26 +118,30 @@ func (v *views) reached(w site.Way) {
 	}
 }
 
+// starts says whether the far sites of the journal are still becoming known.
+func (v *views) starts() bool { return v.now.Equal(v.born) }
+
 // turn tells other sites everything that follows from changed rules.
 func (v *views) turn(begun bool) {
 	for _, key := range slices.Sorted(maps.Keys(v.counted)) {
 		kind, group := ofNumberKey(key)
 		sites, all := v.audience(kind, group)
-		heard := fmt.Sprint(sites, all)
+		heard, none := fmt.Sprint(sites, all), len(sites) == 0 && !all
 		switch was := v.heard[key]; {
-		case len(sites) == 0 && !all, !begun && was != heard:
-			v.announceItem(marker(viewSubs[kind], group).Withdrawal())
-			delete(v.counted, key)
-			delete(v.heard, key)
-		case begun && !all: // the journal does not have the sites that get the number
-			v.announceItem(v.number(kind, group, v.counted[key], sites, all))
-		}
-		if begun {
-			v.heard[key] = heard
+		case v.starts() && !(none && v.uniform()): // the journal does not have the sites that get the number
+			if v.heard[key] = heard; was != heard && !(begun && all) {
+				v.announceItem(v.number(kind, group, v.counted[key], sites, all))
+			}
+		case none, was != heard:
+			v.withdraw(kind, group)
 		}
 	}
 	clear(v.changed)
 	v.at = time.Time{}
+	for key := range v.counted { // some may have changed, or have no audience
+		_, group := ofNumberKey(key)
+		v.countAgain(group)
+	}
 	v.say(begun)
 	v.retell()
 	v.keep()
@@ -234,6 +241,10 @@ func marker(sub uint8, group string) site.Item {
 func (v *views) tell(p *peer, group string) {
 	l := p.leases[group]
 	if v.withheld(group) {
+		if v.starts() {
+			l.to = slices.DeleteFunc(slices.Clone(l.to), func(n uint16) bool { return slices.Contains(l.near, n) })
+			l.near = nil
+		}
 		chosen := map[View][]uint16{}
 		for _, n := range v.sites() {
 			told := func(view View) bool {
@@ -244,7 +255,7 @@ func (v *views) tell(p *peer, group string) {
 				return parts.has(Complete) || slices.Contains(chosen[view], n)
 			}
 			if out, in := v.lets(n, group); !slices.Contains(l.to, n) && told(out) && told(in) {
-				l.to = append(slices.Clone(l.to), n)
+				l.to, l.near = append(slices.Clone(l.to), n), append(l.near, n)
 			}
 		}
 		for _, n := range v.far.order {
@@ -326,6 +337,11 @@ func (v *views) count(group string) {
 	if v.uniform() && v.partsOf(v.cfg.View).numbers() == "" {
 		return
 	}
+	v.countAgain(group)
+}
+
+// countAgain has the number of members of a group told anew, if it has changed.
+func (v *views) countAgain(group string) {
 	v.changed[group] = true
 	v.at = cmp.Or(v.at, v.now.Add(recount))
 	v.until(v.at)
@@ -377,6 +393,13 @@ func (v *views) number(kind View, group string, n int, sites []uint16, all bool)
 	return it
 }
 
+// withdraw takes back a number that other sites were told.
+func (v *views) withdraw(kind View, group string) {
+	v.announceItem(marker(viewSubs[kind], group).Withdrawal())
+	delete(v.counted, numberKey(kind, group))
+	delete(v.heard, numberKey(kind, group))
+}
+
 // sweep tells other sites the numbers that have changed.
 func (v *views) sweep() {
 	if !due.Reached(v.now, v.at) {
@@ -390,14 +413,13 @@ func (v *views) sweep() {
 			}
 			sites, all := v.audience(kind, group)
 			if len(sites) == 0 && !all {
-				continue
+				n = 0
 			}
 			switch {
 			case n == v.counted[key]:
 				continue
 			case n == 0:
-				delete(v.counted, key)
-				v.announceItem(marker(viewSubs[kind], group).Withdrawal())
+				v.withdraw(kind, group)
 			default:
 				v.counted[key], v.heard[key] = n, fmt.Sprint(sites, all)
 				v.announceItem(v.number(kind, group, n, sites, all))

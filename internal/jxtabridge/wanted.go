@@ -34,9 +34,12 @@ type ask struct {
 // maxGiven is how many advertisements one ask gets: far peers get 50 in one answer.
 const maxGiven = 4 * maxAnswers
 
+// asker is the peer that asks far sites; host is its host, "" of strangers.
+type asker struct{ peer, host string }
+
 // ownAsk is a question that went to far sites.
 type ownAsk struct {
-	peer     string
+	asker
 	expires  time.Time
 	question advcache.Question
 }
@@ -254,8 +257,8 @@ const maxAskText = 200
 // laterAsk is a question that will go to far sites, unless the answer comes first: they send unasked the advertisements that are useful
 // there.
 type laterAsk struct {
-	due      time.Time
-	peer     string
+	due time.Time
+	asker
 	item     site.Item
 	question advcache.Question
 }
@@ -287,11 +290,11 @@ func (dir *directory) askFar(p *peer, q *question, found int) {
 	if _, ok := dir.asking[key]; ok {
 		return
 	}
-	asker := p.id
+	from := asker{p.id, p.identity.host}
 	if p.stranger {
-		asker = everyStranger
+		from = asker{peer: everyStranger}
 	}
-	if !dir.roomToAsk(asker) || !dir.multicast.mayCarry(p) {
+	if !dir.roomToAsk(from) || !dir.multicast.mayCarry(p) {
 		dir.stats.Refused["asks"]++
 		return
 	}
@@ -299,7 +302,7 @@ func (dir *directory) askFar(p *peer, q *question, found int) {
 	if !peers { // a peer that is withheld does not come by itself
 		due = due.Add(dir.cfg.AskAfter)
 	}
-	dir.asking[key] = laterAsk{due, asker, it, q.ask}
+	dir.asking[key] = laterAsk{due, from, it, q.ask}
 	dir.until(dir.asking[key].due)
 }
 
@@ -329,27 +332,33 @@ func (dir *directory) sweepAsks() {
 			continue
 		}
 		a.item.Expires = dir.now.Add(dir.cfg.Ask)
-		dir.asked[key] = ownAsk{a.peer, a.item.Expires, a.question}
+		dir.asked[key] = ownAsk{a.asker, a.item.Expires, a.question}
 		dir.stats.Asked++
 		dir.announceItem(a.item)
 	}
 }
 
 // roomToAsk says whether one more question of a peer may go to far sites.
-func (dir *directory) roomToAsk(peer string) bool {
-	mine, waiting := 0, 0
-	for _, a := range dir.asking {
-		waiting++
-		if a.peer == peer {
+func (dir *directory) roomToAsk(of asker) bool {
+	mine, near := 0, 0 // of the peer, and of its host
+	count := func(a asker) {
+		if a.peer == of.peer {
 			mine++
 		}
+		if a.host == of.host {
+			near++
+		}
+	}
+	for _, a := range dir.asking {
+		count(a.asker)
 	}
 	for key, a := range dir.asked {
 		if !dir.now.Before(a.expires) {
 			delete(dir.asked, key)
-		} else if a.peer == peer {
-			mine++
+		} else {
+			count(a.asker)
 		}
 	}
-	return len(dir.asked)+waiting < dir.cfg.MaxAsks && mine < max(1, dir.cfg.MaxAsks/8)
+	most := dir.cfg.MaxAsks
+	return len(dir.asked)+len(dir.asking) < most && mine < max(1, most/8) && near < max(1, most/2)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"aldis/internal/jxta"
+	"aldis/internal/lab/check"
 	"aldis/internal/rules/filter"
 	"aldis/internal/site"
 )
@@ -188,4 +189,70 @@ func TestDenied(t *testing.T) {
 	if it := n.takeItems(); len(it) != 0 || n.b.Status().Adverts != 0 || n.b.Stats().Refused["filter"] != 2 {
 		t.Errorf("%+v, %v", it, n.b.Stats().Refused)
 	}
+}
+
+// A peer that comes costs little beside many other peers, and many questions for peers that it does not answer.
+func TestPeerComesBesideManyQuestions(t *testing.T) {
+	n := newNode(t, 1)
+	f := n.peer("A", "uuid")
+	come := func(i int) {
+		id := peerName("uuid", 10_000+i)
+		doc := jxta.AppendXML(nil, jxta.PeerAdvertisement{Peer: id, Group: jxta.NetGroup, Name: fmt.Sprint("peer ", i)}.Node())
+		n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: id, Doc: doc}})
+	}
+	for i := range 500 {
+		come(i)
+	}
+	for i := range 256 {
+		f.lookFor("Name", fmt.Sprint("peer ", 1000+i))
+	}
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 256)
+	i := 500
+	if allocs := testing.AllocsPerRun(5, func() { come(i); i++ }); allocs > 1000 {
+		t.Errorf("%.0f allocations for a peer that comes, want at most 1,000", allocs)
+	}
+	f.take()
+	come(1007)
+	_, d := f.answer(f.one(), jxta.NetGroup)
+	check.Equal(t, "peers in the answer", len(d.Found), 1)
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 255)
+}
+
+// However many ids a host invents, half of the questions to far sites are for others.
+func TestInventedIDsLeaveHalf(t *testing.T) {
+	n := newNode(t, 1)
+	n.step(site.FarItem{Site: 2, Item: site.Item{Kind: site.Endpoint, Scope: jxta.NetGroup, Owner: peerName("uuid", 30_000), Doc: []byte("<jxta:PA/>")}})
+	for i := range 8 {
+		f := &fake{n: n, name: "fake", id: peerName("uuid", 31_000+i), addr: fmt.Sprintf("10.66.1.1:%d", 9000+i)}
+		f.redial("")
+		f.connect(jxta.NetGroup)
+		for k := range 32 {
+			f.discover(jxta.NetGroup, fmt.Sprintf("fake %d %d", i, k))
+		}
+	}
+	n.pass(n.b.cfg.AskAfter)
+	check.Equal(t, "questions of one host to far sites", len(crossed(n.takeItems(), 2)), n.b.cfg.MaxAsks/2)
+	f := n.peer("honest", "uuid")
+	f.discover(jxta.NetGroup, "track")
+	n.pass(n.b.cfg.AskAfter)
+	check.Same(t, "what another host asks", crossed(n.takeItems(), 2), []string{"?Name=track"})
+}
+
+// Questions of one host that wait push out each other, not those of others.
+func TestInventedIDsPushOutNobody(t *testing.T) {
+	n := newNode(t, 1)
+	n.cfg.MaxQuestions = 64
+	n.b = New(n.cfg, nil)
+	honest := n.peer("honest", "uuid")
+	honest.discover(jxta.NetGroup, "track")
+	for i := range 16 {
+		f := &fake{n: n, name: "fake", id: peerName("uuid", 31_000+i), addr: fmt.Sprintf("10.66.1.1:%d", 9000+i)}
+		f.redial("")
+		f.connect(jxta.NetGroup)
+		for k := range 8 {
+			f.discover(jxta.NetGroup, fmt.Sprintf("fake %d %d", i, k))
+		}
+	}
+	check.Equal(t, "questions that wait", n.b.Status().Questions, 33)
+	check.Equal(t, "of these, honest ones", n.b.directory.questions.byPeer[honest.id].Len(), 1)
 }

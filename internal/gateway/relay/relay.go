@@ -533,9 +533,14 @@ func (c *Carrier) tellState(now time.Time, l *line) {
 	if len(c.Replica.Next(now, l.ID, 1)) == 0 || !c.tells(l) || !l.Handshake.KnowsUs || l.Box.Waiting(frame.Direct) > 0 {
 		return
 	}
-	for items := c.Replica.Next(now, l.ID, 8); len(items) > 0; items = c.Replica.Next(now, l.ID, 8) {
+	n := 8
+	for items := c.Replica.Next(now, l.ID, n); len(items) > 0; items = c.Replica.Next(now, l.ID, n) {
 		content, items := c.Services.News(now, l.Peer, items)
 		m, err := c.Store.New(content, mail.KindOf(content.Items))
+		if err != nil && len(items) > 1 { // one alone may be the only one that cannot be sent
+			n = 1
+			continue
+		}
 		if err != nil || c.Store.Wait(now, l.Peer, m, frame.Direct, c.setFor(m, []uint16{l.ID}).history) == nil {
 			for _, it := range items {
 				c.Replica.Put(it.Withdrawal())

@@ -73,6 +73,9 @@ func (c *Carrier) addNews(now time.Time, l *peerLink, to *datagramBuilder) bool 
 		content, items := c.Services.News(now, l.Peer, items)
 		m, err := c.Store.New(content, mail.KindOf(content.Items))
 		if err != nil {
+			if len(items) > 1 {
+				continue // one of fewer may be the only one that cannot be sent
+			}
 			c.Services.Note("warn", "a local advertisement or group cannot be sent to a peer", "peer", l.Name, "error", err)
 			for _, it := range items {
 				c.Replica.Put(it.Withdrawal())

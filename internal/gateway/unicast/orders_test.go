@@ -9,6 +9,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/carriernet"
 	"aldis/internal/lab/check"
+	"aldis/internal/link/envelope"
 	"aldis/internal/site"
 )
 
@@ -227,4 +228,19 @@ func TestReport(t *testing.T) {
 	g.a.KillChild()
 	g.a.Bearer.Carriers[0].Report(&s)
 	check.Equal(t, "failures", s.NORM.Failures, 1)
+}
+
+// Of news that go together only the item that cannot be encoded is withdrawn.
+func TestOneItemCannotBeEncoded(t *testing.T) {
+	g := plain(t)
+	for i := range 8 {
+		it := carriernet.Item(1, i)
+		if i == 5 {
+			it.Doc = make([]byte, envelope.MaxDoc+1)
+		}
+		g.a.Put(it)
+	}
+	g.Run(time.Minute)
+	check.Equal(t, "items at node 2", len(g.b.Far[1]), 7)
+	check.Equal(t, "items of node 1", len(g.a.Replica.Own()), 7)
 }

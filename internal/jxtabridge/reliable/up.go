@@ -50,6 +50,14 @@ func (c *Conversation[B]) Classify(n uint32) Place {
 // Full tells whether so much waits for the link that no block is taken.
 func (c *Conversation[B]) Full() bool { return c.toLink.full(c.terms.Hard) }
 
+// EarlyOctets is how many octets the waiting early blocks have.
+func (c *Conversation[B]) EarlyOctets(of func(B) int) (sum int) {
+	for _, b := range c.early {
+		sum += of(b)
+	}
+	return sum
+}
+
 // Accept takes block n, which Classify has found Next or Early. An early one is kept without an acknowledgement: the near peer
 // keeps it, too, until it is durable here. The next, and those that waited for it, go to carry in order until carry
 // returns false; then they are acknowledged.
