@@ -19,7 +19,7 @@ var newEndKey = seal.NewEndKey
 // Journal buckets.
 const (
 	bucketLine  = "end"       // peer -> both streams, whether it knows this node, its model, era
-	bucketSet   = "end-set"   // number -> rank, next number, recipients
+	bucketSet   = "end-set"   // number -> rank, next number, recipients; 0 -> number of the next set
 	bucketFlow  = "end-flow"  // set, number -> its definer, flow
 	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, and how often no receipt came
 	bucketIn    = "end-in"    // peer, set -> all up to this is here, whether the peer has to be told, key
@@ -53,6 +53,11 @@ func (c *Carrier) record(s *set) {
 		b = binary.BigEndian.AppendUint16(b, id)
 	}
 	c.Services.Record(bucketSet, lineKey(s.number), b)
+}
+
+// recordNext makes durable which sets there have been: a recipient takes the messages of another set with the same number for earlier ones.
+func (c *Carrier) recordNext() {
+	c.Services.Record(bucketSet, lineKey(0), binary.BigEndian.AppendUint16(nil, c.next))
 }
 
 func (l *line) recordIn(set uint16, in *inflow) {
@@ -141,6 +146,10 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 			}
 		}
 	case bucketSet:
+		if len(r.Key) == 2 && id == 0 && len(v) == 2 {
+			c.next = max(c.next, binary.BigEndian.Uint16(v))
+			break
+		}
 		if len(r.Key) != 2 || len(v) < 7 || len(v)%2 != 1 {
 			return true, mail.ErrRecord
 		}

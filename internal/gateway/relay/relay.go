@@ -653,7 +653,8 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 		if len(s.to) == 1 {
 			s.history.Forget(p)
 			delete(c.sets, number)
-			c.Services.Record(bucketSet, binary.BigEndian.AppendUint16(nil, number), nil)
+			c.Services.Record(bucketSet, lineKey(number), nil)
+			c.recordNext()
 		}
 	}
 	return again
