@@ -1,12 +1,42 @@
 package gateway_test
 
 import (
+	"net/netip"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway"
 	"aldis/internal/lab/air"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
 )
+
+// oneWay is three nodes of which the third names the first as relay for the second, and the second names none: it answers the third by
+// the hop from which the messages of the third came.
+func oneWay(t *testing.T) *sim.World {
+	t.Helper()
+	w := world(t, 3, "iridium-directip", 1, func(c *sim.Config) {
+		c.Roster = true
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			g.Relay = n.ID != 3
+			for i := range g.Peers {
+				if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+					p.Addr = netip.AddrPort{}
+					if n.ID == 3 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		}
+	})
+	w.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+		if from.ID != 1 && to.ID != 1 {
+			return nil
+		}
+		return [][]byte{data}
+	}
+	return w
+}
 
 // A peer behind a relay is taken out of a gateway that runs, and comes back with a restart. The numbers of its messages go on: none is
 // taken for an earlier one and counted as delivered.
@@ -22,4 +52,16 @@ func TestPeerBehindARelayComesBackWithARestart(t *testing.T) {
 	w.Run(2 * time.Hour)
 	once(t, w, c.Site, 2, append(*before, *after...))
 	ends(t, w, a, 3, 5)
+}
+
+// The relay to which a receipt would go back is taken out of a gateway that runs: the receipt waits.
+func TestTheHopOfAReceiptIsTakenOut(t *testing.T) {
+	w := oneWay(t)
+	b, c := w.Nodes[1], w.Nodes[2]
+	tracks(w, c, []uint16{2}, 1, 200, time.Second)
+	w.Run(time.Minute)
+	check.Equal(t, "messages at node 2", len(b.Site.Got), 1)
+	w.Give(b, gateway.NewLink{Peers: peersBut(w, b, 1)})
+	w.Run(6 * time.Minute)
+	check.Equal(t, "peers of node 2", len(b.GW.Status(w.Now).Peers), 1)
 }

@@ -308,7 +308,7 @@ func (l *line) hop() (hop uint16, up bool) {
 		}
 	}
 	hop, up = l.of.Ways.Next(l.ID)
-	if !up && l.learned != 0 {
+	if r := l.of.lines[l.learned]; !up && r != nil && !r.Gone { // that one may have been taken out since
 		if again, up := l.of.Ways.Next(l.learned); again == l.learned && up || hop == 0 {
 			return l.learned, up
 		}
