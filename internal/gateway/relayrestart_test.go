@@ -65,3 +65,19 @@ func TestTheHopOfAReceiptIsTakenOut(t *testing.T) {
 	w.Run(6 * time.Minute)
 	check.Equal(t, "peers of node 2", len(b.GW.Status(w.Now).Peers), 1)
 }
+
+// A peer behind a relay is taken out and in again while the gateway runs, and its last messages had no receipt yet. They are not read
+// twice.
+func TestPeerBehindARelayComesBackInOneRun(t *testing.T) {
+	w := world(t, 3, "iridium-directip", 1, air.Star)
+	a, c := w.Nodes[1], w.Nodes[2]
+	sent := tracks(w, c, []uint16{2}, 1, 200, time.Second)
+	w.Run(30 * time.Second)
+	peers := peersBut(w, a, 3)
+	w.Give(a, gateway.NewLink{Peers: peers})
+	w.Run(10 * time.Second)
+	w.Give(a, gateway.NewLink{Peers: append(peers, gateway.PeerConfig{ID: 3, Name: "ship2", Via: []uint16{1}})})
+	w.Run(2 * time.Hour)
+	once(t, w, a.Site, 3, *sent)
+	ends(t, w, c, 2, 1)
+}

@@ -556,4 +556,8 @@ func (c *Carrier) PutBack(now time.Time) {
 			c.putBack(now, l)
 		}
 	}
+	for _, l := range c.away { // nothing is held for them
+		l.own, l.owes = stream{}, true
+		l.begin()
+	}
 }

@@ -68,11 +68,12 @@ type Carrier struct {
 	Config
 	order []*line // by id
 	lines map[uint16]*line
-	sets  map[uint16]*set // by number
-	named map[string]*set // those for new messages, by setName
-	of    map[uint64]*set // of messages for several, by ID
-	next  uint16          // number of the next set
-	flows uint32          // number of the next flow
+	away  map[uint16]*line // nodes that were taken out in this run
+	sets  map[uint16]*set  // by number
+	named map[string]*set  // those for new messages, by setName
+	of    map[uint64]*set  // of messages for several, by ID
+	next  uint16           // number of the next set
+	flows uint32           // number of the next flow
 	lies  map[string]lies
 }
 
@@ -145,7 +146,7 @@ type sent struct {
 
 // New makes a carrier for peers that know nothing yet.
 func New(cfg Config) *Carrier {
-	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, sets: map[uint16]*set{}, named: map[string]*set{}, of: map[uint64]*set{}, next: 1, flows: 1, lies: map[string]lies{}}
+	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, away: map[uint16]*line{}, sets: map[uint16]*set{}, named: map[string]*set{}, of: map[uint64]*set{}, next: 1, flows: 1, lies: map[string]lies{}}
 	for _, p := range cfg.Peers {
 		c.add(p)
 	}
@@ -153,8 +154,13 @@ func New(cfg Config) *Carrier {
 }
 
 func (c *Carrier) add(p *mail.Peer) {
-	l := &line{Peer: p, of: c, in: map[uint16]*inflow{}, out: map[mail.TransmissionID]*sent{}}
-	p.Link = l
+	l := c.away[p.ID]
+	if l == nil {
+		l = &line{of: c, in: map[uint16]*inflow{}, out: map[mail.TransmissionID]*sent{}}
+	}
+	delete(c.away, p.ID)
+	l.asked, l.asks, l.tries = time.Time{}, 0, 0
+	l.Peer, p.Link = p, l
 	c.lines[p.ID] = l
 	c.order = append(c.order, l)
 	slices.SortFunc(c.order, func(a, b *line) int { return cmp.Compare(a.ID, b.ID) })
@@ -682,7 +688,8 @@ func (c *Carrier) Unlearn(p *mail.Peer) {
 	}
 }
 
-// Join takes a node in while the gateway runs, and Leave takes one out.
+// Join takes a node in while the gateway runs, and Leave takes one out. If one comes back in this run, its messages that came before still
+// count: it may not know yet that they have come.
 func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
 	c.add(p)
 	return nil
@@ -692,6 +699,7 @@ func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
 func (c *Carrier) Leave(_ time.Time, p *mail.Peer, why string) {
 	c.Store.Cancel(p, why)
 	c.NewStore(p)
+	c.away[p.ID] = c.lines[p.ID]
 	delete(c.lines, p.ID)
 	c.order = slices.DeleteFunc(c.order, func(l *line) bool { return l.ID == p.ID })
 }
