@@ -81,3 +81,33 @@ func TestPeerBehindARelayComesBackInOneRun(t *testing.T) {
 	once(t, w, a.Site, 3, *sent)
 	ends(t, w, c, 2, 1)
 }
+
+// A gateway restarts while messages wait for a relay that is away: they wait on, and go once.
+func TestARestartWhileTheRelayIsAway(t *testing.T) {
+	w := world(t, 3, "iridium-directip", 1, air.Star)
+	shore, a, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+	sent := tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+	w.Run(20 * time.Minute)
+	w.Kill(shore, 40*time.Minute)
+	more := tracks(w, a, []uint16{3}, 5, 201, time.Second)
+	w.Run(time.Minute)
+	w.Kill(a, time.Second)
+	w.Run(2 * time.Hour)
+	once(t, w, c.Site, 2, append(*sent, *more...))
+	check.Equal(t, "repeated", linkTo(w, a, 3).Repeated, 0)
+}
+
+// A capsule has ended before the relay took it, and its gateway restarts: the message goes again at once, and not as one that the relay has.
+func TestACapsuleThatEndedGoesAfterARestart(t *testing.T) {
+	w := world(t, 3, "iridium-directip", 1, air.Star)
+	shore, a, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+	sent := tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+	w.Run(20 * time.Minute)
+	w.Kill(shore, time.Minute)
+	more := tracks(w, a, []uint16{3}, 1, 201, time.Second)
+	w.Run(30 * time.Second)
+	w.Give(a, gateway.NewLink{Peers: peersBut(w, a, 1)})
+	w.Kill(a, time.Second)
+	w.Run(5 * time.Minute)
+	once(t, w, c.Site, 2, append(*sent, *more...))
+}

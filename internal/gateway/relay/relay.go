@@ -625,14 +625,21 @@ func (c *Carrier) Owed(time.Time) (o mail.Owed) { return o }
 // Report adds nothing.
 func (c *Carrier) Report(*api.Status) {}
 
-// Start begins the timers of the messages that were under way.
+// Start begins the timers of the messages that were under way. One that no hop has waits for its hop if custody holds its capsule; otherwise
+// the capsule has ended on its way, and the message goes again.
 func (c *Carrier) Start(now time.Time) {
+	handed := c.handed()
 	for _, l := range c.order {
 		for at, s := range l.out {
-			if l.Box.At(at) == nil {
+			s.since = now
+			switch {
+			case l.Box.At(at) == nil:
 				forgetOut(l, at)
-			} else if s.since = now; s.passed.IsZero() || s.passed.After(now) {
+			case s.passed.After(now):
 				s.passed = now
+			case s.passed.IsZero():
+				s.hop = handed[string(outKey(l.ID, at))]
+				s.again = s.hop == 0
 			}
 		}
 		for _, in := range l.in {
@@ -641,6 +648,31 @@ func (c *Carrier) Start(now time.Time) {
 			}
 		}
 	}
+}
+
+// handed has the hops for which custody holds capsules of this node, by the outKey of their messages.
+func (c *Carrier) handed() map[string]uint16 {
+	list := map[string]uint16{}
+	for _, id := range c.Store.IDs(nil) {
+		m := c.Store.Get(id)
+		p := m.Content.Payload
+		if p == nil || p.Adapter != site.Relay {
+			continue
+		}
+		capsule, err := Parse(p)
+		s := c.sets[capsule.Set]
+		if err != nil || capsule.Origin != c.Self || s == nil {
+			continue
+		}
+		for _, hop := range c.order {
+			for _, to := range capsule.To {
+				if m.For(hop.ID) != nil {
+					list[string(outKey(to, s.at(widen(s.next-1, capsule.number))))] = hop.ID
+				}
+			}
+		}
+	}
+	return list
 }
 
 // NewStore begins anew with a node that knows nothing of the messages sent to it: its messages get other sets.
