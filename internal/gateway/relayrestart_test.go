@@ -111,3 +111,16 @@ func TestACapsuleThatEndedGoesAfterARestart(t *testing.T) {
 	w.Run(5 * time.Minute)
 	once(t, w, c.Site, 2, append(*sent, *more...))
 }
+
+// A gateway that knows the way back to a peer only from the peer's messages knows the way after a restart.
+func TestALearnedHopOutlivesARestart(t *testing.T) {
+	w := oneWay(t)
+	b, c := w.Nodes[1], w.Nodes[2]
+	tracks(w, c, []uint16{2}, 1, 200, time.Second)
+	w.Run(20 * time.Minute)
+	w.Kill(b, time.Second)
+	w.Run(2 * time.Second)
+	sent := tracks(w, b, []uint16{3}, 1, 200, time.Second)
+	w.Run(time.Hour)
+	once(t, w, c.Site, 2, *sent)
+}

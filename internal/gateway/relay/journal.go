@@ -24,6 +24,7 @@ const (
 	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, and how often no receipt came
 	bucketIn    = "end-in"    // peer, set -> all up to this is here, whether the peer has to be told, key
 	bucketEarly = "end-early" // peer, set, number -> a message before its turn
+	bucketHop   = "end-hop"   // peer -> the hop that its last capsule came from
 )
 
 const lineOctets = 2*streamOctets + 1 + 2 + 2
@@ -70,6 +71,14 @@ func (l *line) recordIn(set uint16, in *inflow) {
 		b = append(b, in.key[:]...)
 	}
 	l.of.Services.Record(bucketIn, lineKey(l.ID, set), b)
+}
+
+// learn makes durable the hop that a capsule of a node came from: without via this node answers by that hop, after a restart too.
+func (l *line) learn(hop uint16) {
+	if l.learned != hop {
+		l.learned = hop
+		l.of.Services.Record(bucketHop, lineKey(l.ID), lineKey(hop))
+	}
 }
 
 func earlyKey(id, set uint16, n uint32) []byte {
@@ -188,6 +197,13 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 				key := [32]byte(v[5:])
 				in.key = &key
 			}
+		}
+	case bucketHop:
+		if len(r.Key) != 2 || len(v) != 2 {
+			return true, mail.ErrRecord
+		}
+		if l != nil {
+			l.learned = binary.BigEndian.Uint16(v)
 		}
 	case bucketEarly:
 		if len(r.Key) != 8 {

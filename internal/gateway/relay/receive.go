@@ -106,7 +106,8 @@ func (c *Carrier) Arrived(now time.Time, hop uint16, capsule Capsule, p site.Pre
 			c.lie(now, hop, capsule.Origin, lieChanged)
 			return
 		}
-		l.learned, l.hops = hop, capsule.Hops
+		l.learn(hop)
+		l.hops = capsule.Hops
 		l.greeted(now, hop, body)
 	case told:
 		key, ok := l.key(l.ID, c.Self)
@@ -133,7 +134,7 @@ func (c *Carrier) misses(now time.Time, hop, origin uint16) bool {
 }
 
 func (l *line) heard(now time.Time, hop uint16) {
-	l.learned = hop
+	l.learn(hop)
 	l.Heard(now)
 }
 
