@@ -58,7 +58,10 @@ const (
 	patienceMost = 4 * time.Hour
 	// silentAfter is after how many times without an answer another bearer is tried.
 	silentAfter = 2
-	mostSets    = 64   // sets of several recipients of this node
+	mostSets    = 64 // sets of several recipients of this node
+	// mostNumbers is how many numbers a set of several gives before another takes its place. As many messages may wait for it by then. A
+	// recipient to which none came yet tells numbers below 1 << 15 by their low 16 bits.
+	mostNumbers = 1 << 14
 	mostIn      = 1024 // sets of one origin
 	mostEarly   = 256  // messages of one origin that came before their turn
 )
@@ -172,7 +175,8 @@ func setName(rank int, to []uint16) string { return fmt.Sprint(rank, to) }
 func (c *Carrier) setFor(m *mail.Message, to []uint16) *set {
 	name := setName(m.Rank(), to)
 	s := c.named[name]
-	if s == nil {
+	if s == nil || len(to) > 1 && s.next >= mostNumbers {
+		c.dropFull()
 		s = c.newSet(c.next, m.Rank(), to)
 		c.next++
 		c.record(s)
@@ -187,6 +191,37 @@ func (c *Carrier) newSet(number uint16, rank int, to []uint16) *set {
 	c.sets[number], c.named[setName(rank, to)] = s, s
 	c.next = max(c.next, number+1)
 	return s
+}
+
+// dropFull forgets the sets of several whose place others have taken, if all their messages have ended.
+func (c *Carrier) dropFull() {
+	used := map[*set]bool{}
+	for _, s := range c.of {
+		used[s] = true
+	}
+	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
+		s := c.sets[number]
+		if len(s.to) > 1 && s.next >= mostNumbers && c.named[setName(s.rank, s.to)] != s && !used[s] && c.oldest(s) == s.at(s.next).Number {
+			c.drop(s)
+		}
+	}
+}
+
+func (c *Carrier) drop(s *set) {
+	s.history.Forget(nil)
+	delete(c.sets, s.number)
+	c.Services.Record(bucketSet, lineKey(s.number), nil)
+	c.recordNext()
+}
+
+// several is how many sets of several recipients there are.
+func (c *Carrier) several() (n int) {
+	for _, s := range c.sets {
+		if len(s.to) > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // at is the transmission ID of a message of a set: the number of the set is its high half.
@@ -218,7 +253,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 
 // together is the set of several recipients of a message; nil: each is by itself.
 func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
-	if len(to) < 2 || len(to) > MaxRecipients || m.Content.Payload == nil || len(c.of) > 1<<14 {
+	if len(to) < 2 || len(to) > MaxRecipients || m.Content.Payload == nil || len(c.of) >= mostNumbers {
 		return nil
 	}
 	var ids []uint16
@@ -226,7 +261,7 @@ func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
 		ids = append(ids, p.ID)
 	}
 	slices.Sort(ids)
-	if c.named[setName(m.Rank(), ids)] == nil && len(c.sets) >= mostSets {
+	if c.named[setName(m.Rank(), ids)] == nil && c.several() >= mostSets {
 		return nil
 	}
 	s := c.setFor(m, ids)
@@ -689,10 +724,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 		}
 		delete(c.named, setName(s.rank, s.to))
 		if len(s.to) == 1 {
-			s.history.Forget(p)
-			delete(c.sets, number)
-			c.Services.Record(bucketSet, lineKey(number), nil)
-			c.recordNext()
+			c.drop(s)
 		}
 	}
 	return again
