@@ -124,3 +124,33 @@ func TestALearnedHopOutlivesARestart(t *testing.T) {
 	w.Run(time.Hour)
 	once(t, w, c.Site, 2, *sent)
 }
+
+// A relay drops a message, and its gateway restarts before that shows: the message goes again by another relay, not by the same.
+func TestARestartForgetsNoRelayThatDrops(t *testing.T) {
+	w := world(t, 4, "wire", 1, func(c *sim.Config) {
+		c.Roster = true
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			g.Relay = n.ID == 4
+			for i := range g.Peers {
+				if p := &g.Peers[i]; n.ID+p.ID == 4 {
+					p.Addr, p.Via = netip.AddrPort{}, []uint16{4}
+					if n.ID == 1 {
+						p.Via = []uint16{2, 4}
+					}
+				}
+			}
+		}
+	})
+	a, b, c := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+	w.Reconfigure(b, func(g *gateway.Config) { g.Relay = true })
+	w.Kill(b, time.Second)
+	sent := tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+	w.Run(20 * time.Minute)
+	w.Reconfigure(b, func(g *gateway.Config) { g.Relay = false })
+	w.Kill(b, time.Second)
+	w.Run(time.Minute)
+	more := tracks(w, a, []uint16{3}, 1, 201, time.Second)
+	w.At(time.Minute, func() { w.Kill(a, time.Second) })
+	w.Run(20 * time.Minute)
+	once(t, w, c.Site, 1, append(*sent, *more...))
+}

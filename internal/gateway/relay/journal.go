@@ -21,7 +21,7 @@ const (
 	bucketLine  = "end"       // peer -> both streams, whether it knows this node, its model, era
 	bucketSet   = "end-set"   // number -> rank, next number, recipients; 0 -> number of the next set
 	bucketFlow  = "end-flow"  // set, number -> its definer, flow
-	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, and how often no receipt came
+	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, how often no receipt came, hop
 	bucketIn    = "end-in"    // peer, set -> all up to this is here, whether the peer has to be told, key
 	bucketEarly = "end-early" // peer, set, number -> a message before its turn
 	bucketHop   = "end-hop"   // peer -> the hop that its last capsule came from
@@ -89,9 +89,11 @@ func outKey(id uint16, at mail.TransmissionID) []byte {
 	return binary.BigEndian.AppendUint64(lineKey(id), at.Number)
 }
 
-// recordOut makes durable since when the hop has a message: a restart does not prolong the wait for a receipt.
+// recordOut makes durable since when the hop has a message: a restart does not prolong the wait for a receipt, and the message then goes by
+// another hop.
 func recordOut(l *line, at mail.TransmissionID, s *sent) {
-	l.of.Services.Record(bucketOut, outKey(l.ID, at), append(binary.BigEndian.AppendUint64(nil, uint64(s.passed.Unix())), byte(min(s.tries, 255))))
+	b := append(binary.BigEndian.AppendUint64(nil, uint64(s.passed.Unix())), byte(min(s.tries, 255)))
+	l.of.Services.Record(bucketOut, outKey(l.ID, at), binary.BigEndian.AppendUint16(b, s.hop))
 }
 
 // forgetOut forgets a message that is not with the hop any more.
@@ -179,12 +181,16 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		c.flows = max(c.flows, s.history.Next)
 		return true, err
 	case bucketOut:
-		if len(r.Key) != 10 || len(v) != 9 {
+		if len(r.Key) != 10 || len(v) != 9 && len(v) != 11 {
 			return true, mail.ErrRecord
 		}
 		if l != nil {
 			at := mail.TransmissionID{Queue: frame.Direct, Number: binary.BigEndian.Uint64(r.Key[2:])}
-			l.out[at] = &sent{passed: time.Unix(int64(binary.BigEndian.Uint64(v)), 0), tries: int(v[8])}
+			s := &sent{passed: time.Unix(int64(binary.BigEndian.Uint64(v)), 0), tries: int(v[8])}
+			if len(v) > 9 { // older journals do not name the hop
+				s.hop = binary.BigEndian.Uint16(v[9:])
+			}
+			l.out[at] = s
 		}
 	case bucketIn:
 		if len(r.Key) != 4 || len(v) != 5 && len(v) != 37 {

@@ -139,7 +139,7 @@ type inflow struct {
 
 // sent is a message under way.
 type sent struct {
-	hop    uint16    // 0: not known, in a run before
+	hop    uint16    // 0: not known
 	passed time.Time // when the hop took it; zero: the hop has not taken it yet
 	since  time.Time
 	tries  int // how often no receipt came
