@@ -154,3 +154,17 @@ func TestARestartForgetsNoRelayThatDrops(t *testing.T) {
 	w.Run(20 * time.Minute)
 	once(t, w, c.Site, 1, append(*sent, *more...))
 }
+
+// A node behind a relay counts as silent after it has twice given no receipt, however many messages are on their way to it at once.
+func TestSilentAfterTwoTimesWithoutAReceipt(t *testing.T) {
+	w := world(t, 3, "iridium-directip", 1, air.Star)
+	a, c := w.Nodes[1], w.Nodes[2]
+	tracks(w, a, []uint16{3}, 5, 200, 20*time.Second) // they meet
+	w.Run(20 * time.Minute)
+	w.Kill(c, 3*time.Hour)
+	tracks(w, a, []uint16{3}, 5, 201, 10*time.Second)
+	w.Run(20 * time.Minute)
+	check.Equal(t, "the link after the first time", linkTo(w, a, 3).Link, "up")
+	w.Run(30 * time.Minute)
+	check.True(t, "not after the second", linkTo(w, a, 3).Link != "up", linkTo(w, a, 3).Link)
+}

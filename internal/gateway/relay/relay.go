@@ -110,7 +110,8 @@ type line struct {
 	since     time.Time // when the first of these came
 	reminders int       // since a message came that is not a repeat
 	says      [][]byte  // parts of a told capsule that wait for it, besides receipts
-	tries     int       // since it was heard
+	tries     int       // since it was heard; of messages that were under way at the same time one counts
+	missed    time.Time // when the last of these got no receipt
 	air       mail.Air
 }
 
@@ -292,7 +293,9 @@ func (c *Carrier) Step(now time.Time) {
 			if !s.again {
 				s.again, l.avoid = true, s.hop
 				s.tries++
-				l.tries++
+				if !s.since.Before(l.missed) { // else it was on its way when the one before got no receipt
+					l.tries, l.missed = l.tries+1, now
+				}
 				hop, up = l.hop()
 			}
 			if up && c.Ways.Held(hop) < mostHeld {
