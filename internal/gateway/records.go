@@ -67,6 +67,7 @@ var buckets = map[string]string{
 	"end-flow":        "a flow of messages that relays pass on",
 	"end-out":         "since when a relay has a message for %s",
 	"end-in":          "what has come from %s through relays",
+	"end-hop":         "which relay %s was last heard through",
 	"end-early":       "a message from %s before its turn, through relays",
 	bucketGroup:       "that this gateway is in a group, or has left it",
 	bucketOpen:        "an open message of a group, or which were received",

@@ -19,11 +19,12 @@ var newEndKey = seal.NewEndKey
 // Journal buckets.
 const (
 	bucketLine  = "end"       // peer -> both streams, whether it knows this node, its model, era
-	bucketSet   = "end-set"   // number -> rank, next number, recipients
+	bucketSet   = "end-set"   // number -> rank, next number, recipients; 0 -> number of the next set
 	bucketFlow  = "end-flow"  // set, number -> its definer, flow
-	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, and how often no receipt came
+	bucketOut   = "end-out"   // peer, set, number -> when the hop took it, in seconds since 1970, how often no receipt came, hop
 	bucketIn    = "end-in"    // peer, set -> all up to this is here, whether the peer has to be told, key
 	bucketEarly = "end-early" // peer, set, number -> a message before its turn
+	bucketHop   = "end-hop"   // peer -> the hop that its last capsule came from
 )
 
 const lineOctets = 2*streamOctets + 1 + 2 + 2
@@ -55,6 +56,11 @@ func (c *Carrier) record(s *set) {
 	c.Services.Record(bucketSet, lineKey(s.number), b)
 }
 
+// recordNext makes durable which sets there have been: a recipient takes the messages of another set with the same number for earlier ones.
+func (c *Carrier) recordNext() {
+	c.Services.Record(bucketSet, lineKey(0), binary.BigEndian.AppendUint16(nil, c.next))
+}
+
 func (l *line) recordIn(set uint16, in *inflow) {
 	news := byte(0)
 	if in.news {
@@ -67,6 +73,14 @@ func (l *line) recordIn(set uint16, in *inflow) {
 	l.of.Services.Record(bucketIn, lineKey(l.ID, set), b)
 }
 
+// learn makes durable the hop that a capsule of a node came from: without via this node answers by that hop, after a restart too.
+func (l *line) learn(hop uint16) {
+	if l.learned != hop {
+		l.learned = hop
+		l.of.Services.Record(bucketHop, lineKey(l.ID), lineKey(hop))
+	}
+}
+
 func earlyKey(id, set uint16, n uint32) []byte {
 	return binary.BigEndian.AppendUint32(lineKey(id, set), n)
 }
@@ -75,9 +89,11 @@ func outKey(id uint16, at mail.TransmissionID) []byte {
 	return binary.BigEndian.AppendUint64(lineKey(id), at.Number)
 }
 
-// recordOut makes durable since when the hop has a message: a restart does not prolong the wait for a receipt.
+// recordOut makes durable since when the hop has a message: a restart does not prolong the wait for a receipt, and the message then goes by
+// another hop.
 func recordOut(l *line, at mail.TransmissionID, s *sent) {
-	l.of.Services.Record(bucketOut, outKey(l.ID, at), append(binary.BigEndian.AppendUint64(nil, uint64(s.passed.Unix())), byte(min(s.tries, 255))))
+	b := append(binary.BigEndian.AppendUint64(nil, uint64(s.passed.Unix())), byte(min(s.tries, 255)))
+	l.of.Services.Record(bucketOut, outKey(l.ID, at), binary.BigEndian.AppendUint16(b, s.hop))
 }
 
 // forgetOut forgets a message that is not with the hop any more.
@@ -141,6 +157,10 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 			}
 		}
 	case bucketSet:
+		if len(r.Key) == 2 && id == 0 && len(v) == 2 {
+			c.next = max(c.next, binary.BigEndian.Uint16(v))
+			break
+		}
 		if len(r.Key) != 2 || len(v) < 7 || len(v)%2 != 1 {
 			return true, mail.ErrRecord
 		}
@@ -161,12 +181,16 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 		c.flows = max(c.flows, s.history.Next)
 		return true, err
 	case bucketOut:
-		if len(r.Key) != 10 || len(v) != 9 {
+		if len(r.Key) != 10 || len(v) != 9 && len(v) != 11 {
 			return true, mail.ErrRecord
 		}
 		if l != nil {
 			at := mail.TransmissionID{Queue: frame.Direct, Number: binary.BigEndian.Uint64(r.Key[2:])}
-			l.out[at] = &sent{passed: time.Unix(int64(binary.BigEndian.Uint64(v)), 0), tries: int(v[8])}
+			s := &sent{passed: time.Unix(int64(binary.BigEndian.Uint64(v)), 0), tries: int(v[8])}
+			if len(v) > 9 { // older journals do not name the hop
+				s.hop = binary.BigEndian.Uint16(v[9:])
+			}
+			l.out[at] = s
 		}
 	case bucketIn:
 		if len(r.Key) != 4 || len(v) != 5 && len(v) != 37 {
@@ -179,6 +203,13 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 				key := [32]byte(v[5:])
 				in.key = &key
 			}
+		}
+	case bucketHop:
+		if len(r.Key) != 2 || len(v) != 2 {
+			return true, mail.ErrRecord
+		}
+		if l != nil {
+			l.learned = binary.BigEndian.Uint16(v)
 		}
 	case bucketEarly:
 		if len(r.Key) != 8 {

@@ -106,7 +106,8 @@ func (c *Carrier) Arrived(now time.Time, hop uint16, capsule Capsule, p site.Pre
 			c.lie(now, hop, capsule.Origin, lieChanged)
 			return
 		}
-		l.learned, l.hops = hop, capsule.Hops
+		l.learn(hop)
+		l.hops = capsule.Hops
 		l.greeted(now, hop, body)
 	case told:
 		key, ok := l.key(l.ID, c.Self)
@@ -133,7 +134,7 @@ func (c *Carrier) misses(now time.Time, hop, origin uint16) bool {
 }
 
 func (l *line) heard(now time.Time, hop uint16) {
-	l.learned = hop
+	l.learn(hop)
 	l.Heard(now)
 }
 
@@ -555,5 +556,9 @@ func (c *Carrier) PutBack(now time.Time) {
 		if l.own != (stream{}) && l.own != stream(c.Incarnation) {
 			c.putBack(now, l)
 		}
+	}
+	for _, l := range c.away { // nothing is held for them
+		l.own, l.owes = stream{}, true
+		l.begin()
 	}
 }

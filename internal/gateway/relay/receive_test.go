@@ -2,11 +2,13 @@ package relay
 
 import (
 	"encoding/binary"
+	"net/netip"
 	"testing"
 	"time"
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/check"
+	"aldis/internal/link/envelope"
 	"aldis/internal/link/seal"
 	"aldis/internal/site"
 )
@@ -97,4 +99,55 @@ func TestSkipIsBounded(t *testing.T) {
 	l.hear(now, binary.AppendUvarint(binary.AppendUvarint([]byte{saySkip}, 1), 1<<32-2))
 	check.Equal(t, "until", l.in[1].cumulative, 1<<32-3)
 	check.Equal(t, "kept", len(l.in[1].early), 1)
+}
+
+func (d *desk) Note(string, string, ...any) {}
+func (d *desk) TellFates(time.Time)         {}
+
+// A set of several that has given many numbers makes place for another: a recipient that none of them reached reads its first message. The
+// messages under way still end, and then the full set is forgotten. The set of a single recipient goes on.
+func TestASetOfSeveralIsFull(t *testing.T) {
+	d := &desk{recorded: map[string]bool{}}
+	ended := 0
+	peers := []*mail.Peer{mail.NewPeer(2, "two", netip.AddrPort{}, d, false), mail.NewPeer(3, "three", netip.AddrPort{}, d, false)}
+	store := mail.NewStore(d, 1, 1<<20, func(*mail.Entry, mail.Fate) { ended++ })
+	c := New(Config{Common: mail.Common{Self: 1, Peers: peers, Services: d, Store: store}, Ways: d})
+	m, err := store.New(envelope.Message{Payload: &site.Message{To: "pipe"}}, mail.Payload)
+	check.NoError(check.Fatal(t), err)
+	ids := []uint16{2, 3}
+	s := c.setFor(m, ids)
+	s.next = mostNumbers + 5
+	for _, p := range peers {
+		store.Start(p, m, s.at(mostNumbers), s.history)
+	}
+	next := c.setFor(m, ids)
+	check.True(t, "another set", next != s && next.number != s.number && c.setFor(m, ids) == next)
+	check.Equal(t, "its next number", next.next, 1)
+	next.next = mostNumbers
+	c.setFor(m, ids)
+	check.True(t, "the full set is there while messages are under way", c.sets[s.number] == s)
+	for _, l := range c.order {
+		l.receipt(now, s.number, mostNumbers, mostNumbers)
+	}
+	check.Equal(t, "messages that ended", ended, 2)
+	c.setFor(m, []uint16{3})
+	check.True(t, "it is forgotten then", c.sets[s.number] == nil)
+	one := c.setFor(m, []uint16{2})
+	one.next = 1 << 20
+	check.True(t, "the set of one", c.setFor(m, []uint16{2}) == one)
+}
+
+// Sets of single recipients take no room from those of several.
+func TestSetsOfOneLeaveRoomForSeveral(t *testing.T) {
+	d := &desk{recorded: map[string]bool{}}
+	c := New(Config{Common: mail.Common{Self: 1, Services: d}, Ways: d})
+	m := &mail.Message{Content: envelope.Message{Payload: &site.Message{To: "pipe"}}}
+	for id := range uint16(mostSets) {
+		c.setFor(m, []uint16{2 + id})
+	}
+	several := func(id uint16) *set { return c.together(m, []*mail.Peer{{ID: 2}, {ID: id}}) }
+	for id := range uint16(mostSets) {
+		check.True(t, "a set of two", several(3+id) != nil)
+	}
+	check.True(t, "one too many", several(200) == nil)
 }

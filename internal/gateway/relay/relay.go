@@ -58,7 +58,10 @@ const (
 	patienceMost = 4 * time.Hour
 	// silentAfter is after how many times without an answer another bearer is tried.
 	silentAfter = 2
-	mostSets    = 64   // sets of several recipients of this node
+	mostSets    = 64 // sets of several recipients of this node
+	// mostNumbers is how many numbers a set of several gives before another takes its place. As many messages may wait for it by then. A
+	// recipient to which none came yet tells numbers below 1 << 15 by their low 16 bits.
+	mostNumbers = 1 << 14
 	mostIn      = 1024 // sets of one origin
 	mostEarly   = 256  // messages of one origin that came before their turn
 )
@@ -68,11 +71,12 @@ type Carrier struct {
 	Config
 	order []*line // by id
 	lines map[uint16]*line
-	sets  map[uint16]*set // by number
-	named map[string]*set // those for new messages, by setName
-	of    map[uint64]*set // of messages for several, by ID
-	next  uint16          // number of the next set
-	flows uint32          // number of the next flow
+	away  map[uint16]*line // nodes that were taken out in this run
+	sets  map[uint16]*set  // by number
+	named map[string]*set  // those for new messages, by setName
+	of    map[uint64]*set  // of messages for several, by ID
+	next  uint16           // number of the next set
+	flows uint32           // number of the next flow
 	lies  map[string]lies
 }
 
@@ -106,7 +110,8 @@ type line struct {
 	since     time.Time // when the first of these came
 	reminders int       // since a message came that is not a repeat
 	says      [][]byte  // parts of a told capsule that wait for it, besides receipts
-	tries     int       // since it was heard
+	tries     int       // since it was heard; of messages that were under way at the same time one counts
+	missed    time.Time // when the last of these got no receipt
 	air       mail.Air
 }
 
@@ -135,7 +140,7 @@ type inflow struct {
 
 // sent is a message under way.
 type sent struct {
-	hop    uint16    // 0: not known, in a run before
+	hop    uint16    // 0: not known
 	passed time.Time // when the hop took it; zero: the hop has not taken it yet
 	since  time.Time
 	tries  int // how often no receipt came
@@ -145,7 +150,7 @@ type sent struct {
 
 // New makes a carrier for peers that know nothing yet.
 func New(cfg Config) *Carrier {
-	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, sets: map[uint16]*set{}, named: map[string]*set{}, of: map[uint64]*set{}, next: 1, flows: 1, lies: map[string]lies{}}
+	c := &Carrier{Config: cfg, lines: map[uint16]*line{}, away: map[uint16]*line{}, sets: map[uint16]*set{}, named: map[string]*set{}, of: map[uint64]*set{}, next: 1, flows: 1, lies: map[string]lies{}}
 	for _, p := range cfg.Peers {
 		c.add(p)
 	}
@@ -153,8 +158,13 @@ func New(cfg Config) *Carrier {
 }
 
 func (c *Carrier) add(p *mail.Peer) {
-	l := &line{Peer: p, of: c, in: map[uint16]*inflow{}, out: map[mail.TransmissionID]*sent{}}
-	p.Link = l
+	l := c.away[p.ID]
+	if l == nil {
+		l = &line{of: c, in: map[uint16]*inflow{}, out: map[mail.TransmissionID]*sent{}}
+	}
+	delete(c.away, p.ID)
+	l.asked, l.asks, l.tries = time.Time{}, 0, 0
+	l.Peer, p.Link = p, l
 	c.lines[p.ID] = l
 	c.order = append(c.order, l)
 	slices.SortFunc(c.order, func(a, b *line) int { return cmp.Compare(a.ID, b.ID) })
@@ -166,7 +176,8 @@ func setName(rank int, to []uint16) string { return fmt.Sprint(rank, to) }
 func (c *Carrier) setFor(m *mail.Message, to []uint16) *set {
 	name := setName(m.Rank(), to)
 	s := c.named[name]
-	if s == nil {
+	if s == nil || len(to) > 1 && s.next >= mostNumbers {
+		c.dropFull()
 		s = c.newSet(c.next, m.Rank(), to)
 		c.next++
 		c.record(s)
@@ -181,6 +192,37 @@ func (c *Carrier) newSet(number uint16, rank int, to []uint16) *set {
 	c.sets[number], c.named[setName(rank, to)] = s, s
 	c.next = max(c.next, number+1)
 	return s
+}
+
+// dropFull forgets the sets of several whose place others have taken, if all their messages have ended.
+func (c *Carrier) dropFull() {
+	used := map[*set]bool{}
+	for _, s := range c.of {
+		used[s] = true
+	}
+	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
+		s := c.sets[number]
+		if len(s.to) > 1 && s.next >= mostNumbers && c.named[setName(s.rank, s.to)] != s && !used[s] && c.oldest(s) == s.at(s.next).Number {
+			c.drop(s)
+		}
+	}
+}
+
+func (c *Carrier) drop(s *set) {
+	s.history.Forget(nil)
+	delete(c.sets, s.number)
+	c.Services.Record(bucketSet, lineKey(s.number), nil)
+	c.recordNext()
+}
+
+// several is how many sets of several recipients there are.
+func (c *Carrier) several() (n int) {
+	for _, s := range c.sets {
+		if len(s.to) > 1 {
+			n++
+		}
+	}
+	return n
 }
 
 // at is the transmission ID of a message of a set: the number of the set is its high half.
@@ -212,7 +254,7 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 
 // together is the set of several recipients of a message; nil: each is by itself.
 func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
-	if len(to) < 2 || len(to) > MaxRecipients || m.Content.Payload == nil || len(c.of) > 1<<14 {
+	if len(to) < 2 || len(to) > MaxRecipients || m.Content.Payload == nil || len(c.of) >= mostNumbers {
 		return nil
 	}
 	var ids []uint16
@@ -220,7 +262,7 @@ func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
 		ids = append(ids, p.ID)
 	}
 	slices.Sort(ids)
-	if c.named[setName(m.Rank(), ids)] == nil && len(c.sets) >= mostSets {
+	if c.named[setName(m.Rank(), ids)] == nil && c.several() >= mostSets {
 		return nil
 	}
 	s := c.setFor(m, ids)
@@ -251,7 +293,9 @@ func (c *Carrier) Step(now time.Time) {
 			if !s.again {
 				s.again, l.avoid = true, s.hop
 				s.tries++
-				l.tries++
+				if !s.since.Before(l.missed) { // else it was on its way when the one before got no receipt
+					l.tries, l.missed = l.tries+1, now
+				}
 				hop, up = l.hop()
 			}
 			if up && c.Ways.Held(hop) < mostHeld {
@@ -308,7 +352,7 @@ func (l *line) hop() (hop uint16, up bool) {
 		}
 	}
 	hop, up = l.of.Ways.Next(l.ID)
-	if !up && l.learned != 0 {
+	if r := l.of.lines[l.learned]; !up && r != nil && !r.Gone { // that one may have been taken out since
 		if again, up := l.of.Ways.Next(l.learned); again == l.learned && up || hop == 0 {
 			return l.learned, up
 		}
@@ -624,14 +668,21 @@ func (c *Carrier) Owed(time.Time) (o mail.Owed) { return o }
 // Report adds nothing.
 func (c *Carrier) Report(*api.Status) {}
 
-// Start begins the timers of the messages that were under way.
+// Start begins the timers of the messages that were under way. One that no hop has waits for its hop if custody holds its capsule; otherwise
+// the capsule has ended on its way, and the message goes again.
 func (c *Carrier) Start(now time.Time) {
+	handed := c.handed()
 	for _, l := range c.order {
 		for at, s := range l.out {
-			if l.Box.At(at) == nil {
+			s.since = now
+			switch {
+			case l.Box.At(at) == nil:
 				forgetOut(l, at)
-			} else if s.since = now; s.passed.IsZero() || s.passed.After(now) {
+			case s.passed.After(now):
 				s.passed = now
+			case s.passed.IsZero():
+				s.hop = handed[string(outKey(l.ID, at))]
+				s.again = s.hop == 0
 			}
 		}
 		for _, in := range l.in {
@@ -640,6 +691,31 @@ func (c *Carrier) Start(now time.Time) {
 			}
 		}
 	}
+}
+
+// handed has the hops for which custody holds capsules of this node, by the outKey of their messages.
+func (c *Carrier) handed() map[string]uint16 {
+	list := map[string]uint16{}
+	for _, id := range c.Store.IDs(nil) {
+		m := c.Store.Get(id)
+		p := m.Content.Payload
+		if p == nil || p.Adapter != site.Relay {
+			continue
+		}
+		capsule, err := Parse(p)
+		s := c.sets[capsule.Set]
+		if err != nil || capsule.Origin != c.Self || s == nil {
+			continue
+		}
+		for _, hop := range c.order {
+			for _, to := range capsule.To {
+				if m.For(hop.ID) != nil {
+					list[string(outKey(to, s.at(widen(s.next-1, capsule.number))))] = hop.ID
+				}
+			}
+		}
+	}
+	return list
 }
 
 // NewStore begins anew with a node that knows nothing of the messages sent to it: its messages get other sets.
@@ -656,9 +732,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 		}
 		delete(c.named, setName(s.rank, s.to))
 		if len(s.to) == 1 {
-			s.history.Forget(p)
-			delete(c.sets, number)
-			c.Services.Record(bucketSet, binary.BigEndian.AppendUint16(nil, number), nil)
+			c.drop(s)
 		}
 	}
 	return again
@@ -686,7 +760,8 @@ func (c *Carrier) Unlearn(p *mail.Peer) {
 	}
 }
 
-// Join takes a node in while the gateway runs, and Leave takes one out.
+// Join takes a node in while the gateway runs, and Leave takes one out. If one comes back in this run, its messages that came before still
+// count: it may not know yet that they have come.
 func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
 	c.add(p)
 	return nil
@@ -696,6 +771,7 @@ func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
 func (c *Carrier) Leave(_ time.Time, p *mail.Peer, why string) {
 	c.Store.Cancel(p, why)
 	c.NewStore(p)
+	c.away[p.ID] = c.lines[p.ID]
 	delete(c.lines, p.ID)
 	c.order = slices.DeleteFunc(c.order, func(l *line) bool { return l.ID == p.ID })
 }
