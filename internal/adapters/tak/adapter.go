@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/adapters/tak/track"
 	"aldis/internal/ground/due"
@@ -98,6 +99,7 @@ type Adapter struct {
 	near      *track.Near
 	audiences []*audience
 	far       map[uint16]*track.Far
+	lost      map[uint16]bool // sites of which something was lost in this run
 	kept      kept
 	events    *due.Recent[string]
 	words     words
@@ -120,7 +122,7 @@ type audience struct {
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	cfg = cfg.withDefaults()
-	f := &Adapter{step: &step{cfg: cfg, trouble: due.NewTally()}, near: track.NewNear(0, cfg.Units), far: map[uint16]*track.Far{},
+	f := &Adapter{step: &step{cfg: cfg, trouble: due.NewTally()}, near: track.NewNear(0, cfg.Units), far: map[uint16]*track.Far{}, lost: map[uint16]bool{},
 		kept: newKept(track.Changes(cfg.Age)), events: due.NewRecent[string](mostSeen),
 		wants: wants{of: map[uint16][]rule.Want{}, budgets: map[budgetOf]*track.Budget{}}}
 	for _, m := range memories {
@@ -176,9 +178,13 @@ func hearing(f *Adapter, pace track.Pace, sites []uint16) {
 	}
 }
 
-// joined adds a site that the configuration does not name.
-func joined(f *Adapter, id uint16) {
+// joined adds a site that the configuration does not name. A site that was lost gets the markers that have changed while it was away.
+func joined(f *Adapter, now time.Time, id uint16) {
+	all := func(*cot.Event) bool { return true }
 	if f.far[id] != nil {
+		if f.lost[id] {
+			f.placedAgain(now, id, all)
+		}
 		return
 	}
 	f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
@@ -191,6 +197,8 @@ func joined(f *Adapter, id uint16) {
 			a.sites = f.cfg.Sites
 		}
 	}
+	careAnew(f, now)
+	f.placedAgain(now, id, all)
 }
 
 // rank tells the sites of a network apart: each has a different rank if their numbers are consecutive.
@@ -267,7 +275,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case site.SiteLost:
 		f.siteLost(now, ev.Site)
 	case site.Joined:
-		joined(f, ev.Site)
+		joined(f, now, ev.Site)
 	case site.Fate:
 		f.fate(now, ev)
 		f.words.fate(now, ev)

@@ -211,6 +211,7 @@ func (f *Adapter) showStale(now time.Time, u *track.FarUnit) {
 
 // siteLost drops all that is known of a site.
 func (f *Adapter) siteLost(now time.Time, id uint16) {
+	f.lost[id] = true
 	if far := f.far[id]; far != nil {
 		for _, u := range far.Units() {
 			f.farGone(now, id, u)
