@@ -345,7 +345,11 @@ func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	for _, a := range f.audiences {
 		if number, ok := a.batch[ev.Token]; ok {
 			delete(a.batch, ev.Token)
-			a.Ended(now, number, !ev.Failed())
+			if ev.Failed() {
+				a.Refused(now, number)
+			} else {
+				a.Ended(now, number, true)
+			}
 		}
 	}
 }

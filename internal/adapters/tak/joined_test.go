@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"aldis/internal/adapters/tak"
+	"aldis/internal/gateway"
 	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
 
@@ -50,4 +52,36 @@ func TestSiteThatJoins(t *testing.T) {
 	clear(said)
 	step(site.Joined{Site: 2}) // as at a start
 	check.Equal(t, "what a site is told that was there", len(said), 0)
+}
+
+// A site that was taken out of the configuration and put back is shown where units are, although nothing told of the batches meanwhile.
+func TestSiteThatIsPutBack(t *testing.T) {
+	w := newWorld(t, 3, "iridium-dialup", 7)
+	ship, far := w.connect(w.Nodes[0]), w.connect(w.Nodes[2])
+	u := newUnit(1)
+	run := func(d time.Duration) {
+		for range d / (20 * time.Second) {
+			u.lat += 0.01
+			ship.say(u.report(w.Now))
+			w.Run(20 * time.Second)
+		}
+	}
+	peers := func(nodes ...*sim.Node) (list []gateway.PeerConfig) {
+		for _, n := range nodes {
+			list = append(list, gateway.PeerConfig{ID: n.ID, Name: fmt.Sprint("node", n.ID), Addr: n.Addr()})
+		}
+		return list
+	}
+	w.Run(time.Minute)
+	run(2 * time.Minute)
+	check.True(t, "it is shown", far.newest(u.uid) != nil)
+	w.Give(w.Nodes[0], gateway.NewLink{Peers: peers(w.Nodes[1])})
+	before := w.adapters[1].Counts()["batches"]
+	run(10 * time.Minute)
+	// The other site gets one in 20 s, and one in 15 s is for the site that is not there.
+	check.True(t, "few batches are made", w.adapters[1].Counts()["batches"]-before <= 80, w.adapters[1].Counts()["batches"]-before)
+	at := w.Now
+	w.Give(w.Nodes[0], gateway.NewLink{Peers: peers(w.Nodes[1], w.Nodes[2])})
+	run(5 * time.Minute)
+	check.True(t, "it is shown again", far.newest(u.uid).Time.After(at), far.newest(u.uid).Time, at)
 }
