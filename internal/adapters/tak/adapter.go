@@ -105,8 +105,9 @@ type Adapter struct {
 	words     words
 	files     *packages
 	wants     wants
-	known     bool  // the number of the table of units is known: from an earlier run, or since the first Step
-	start     uint8 // how often this site has started, modulo 4
+	unread    []string // keys of memories that could not be read
+	known     bool     // the number of the table of units is known: from an earlier run, or since the first Step
+	start     uint8    // how often this site has started, modulo 4
 	began     bool
 	lastCheck time.Time // for stale units
 }
@@ -152,6 +153,7 @@ func (f *Adapter) begin(now time.Time) {
 	for _, far := range f.far {
 		far.Resume(now, f.cfg.Age)
 	}
+	forgetUnread(f)
 	f.files.TellAll()
 	f.wants.state(f.step)
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,11 +79,36 @@ func (f *Adapter) restore(memories []site.Memory) error {
 		default:
 			ok = false
 		}
-		if !ok {
+		if !ok && mayLack(kind) {
+			f.unread = append(f.unread, m.Key)
+		} else if !ok {
 			return fmt.Errorf("%w: %q", ErrMemory, m.Key)
 		}
 	}
 	return nil
+}
+
+// mayLack says whether an adapter can do without memories of a kind: without what devices and other sites have sent.
+func mayLack(kind string) bool {
+	return slices.Contains([]string{keyFar, keyAt, keyOurs, keyOffer, files.KeyPull, keyKept}, kind)
+}
+
+// forgetUnread forgets the memories that could not be read. The gateway does not stay down because of one event.
+func forgetUnread(f *Adapter) {
+	for _, key := range f.unread {
+		f.trouble.Count("memory_unreadable")
+		f.remember(key, nil)
+		switch rest := key[1:]; key[:1] {
+		case keyFar:
+			f.remember(keyAt+rest, nil)
+		case keyKept:
+			f.remember(keyHeld+rest, nil)
+		}
+	}
+	if len(f.unread) > 0 {
+		f.note("warn", "TAK events in the journal could not be read; they are forgotten", "events", len(f.unread), "key", f.unread[0])
+	}
+	f.unread = nil
 }
 
 func (f *Adapter) restoreFar(key string, value []byte) bool {
