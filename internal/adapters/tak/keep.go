@@ -16,15 +16,17 @@ import (
 type kept struct {
 	of      map[string]*keptEvent // by uid
 	gone    map[string]withdrawal // by uid
+	octets  int                   // of all kept events as XML
 	changes float64               // most changes of a placed object that go to far sites in a minute
 }
 
 type keptEvent struct {
-	site  uint16 // 0: this one
-	event *cot.Event
-	told  *cot.Event   // the event that far sites have of an object placed here; nil: none
-	may   track.Budget // for changes that go to far sites
-	held  bool         // a change waits for this budget
+	site   uint16 // 0: this one
+	event  *cot.Event
+	octets int          // of the event as XML
+	told   *cot.Event   // the event that far sites have of an object placed here; nil: none
+	may    track.Budget // for changes that go to far sites
+	held   bool         // a change waits for this budget
 }
 
 // withdrawal is a uid that a far site has withdrawn: an earlier event that arrives after the withdrawal is not shown.
@@ -35,11 +37,13 @@ type withdrawal struct {
 
 const (
 	mostKept = 5000
-	mostGone = 1000
+	// mostKeptOctets leaves a quarter of the queue of a stream (taklan.Config.MaxQueue) to units: a device that connects gets all at once.
+	mostKeptOctets = 3 << 20
+	mostGone       = 1000
 )
 
 func newKept(changes float64) kept {
-	return kept{map[string]*keptEvent{}, map[string]withdrawal{}, changes}
+	return kept{of: map[string]*keptEvent{}, gone: map[string]withdrawal{}, changes: changes}
 }
 
 func (k *kept) len() int { return len(k.of) }
@@ -63,15 +67,19 @@ func (k *kept) overtaken(from uint16, e *cot.Event) bool {
 
 // set keeps an event of a uid; false: there is no room.
 func (k *kept) set(from uint16, e *cot.Event) bool {
-	x := k.of[e.UID]
-	if x == nil && len(k.of) >= mostKept {
+	x, octets := k.of[e.UID], len(e.AppendXML(nil))
+	more := octets
+	if x != nil {
+		more -= x.octets
+	}
+	if x == nil && len(k.of) >= mostKept || k.octets+more > mostKeptOctets {
 		return false
 	}
 	if x == nil || x.site != from {
 		x = &keptEvent{site: from, may: track.Budget{PerMinute: k.changes}}
 		k.of[e.UID] = x
 	}
-	x.event = e
+	x.event, x.octets, k.octets = e, octets, k.octets+more
 	return true
 }
 
@@ -81,12 +89,10 @@ func (k *kept) restore(value []byte) bool {
 		return false
 	}
 	e, err := code.Parse(value[10:], millis(value[2:]), nil)
-	if err != nil {
+	if err != nil || !k.set(binary.BigEndian.Uint16(value), e) {
 		return false
 	}
-	if k.set(binary.BigEndian.Uint16(value), e) {
-		k.of[e.UID].told = e
-	}
+	k.of[e.UID].told = e
 	return true
 }
 
@@ -113,8 +119,9 @@ func (k *kept) withdraw(from uint16, uid string, at time.Time, remember func(str
 }
 
 func (k *kept) drop(uid string, remember func(string, []byte)) {
-	if k.of[uid] != nil {
+	if x := k.of[uid]; x != nil {
 		k.unhold(uid, remember)
+		k.octets -= x.octets
 		delete(k.of, uid)
 		remember(keyKept+uid, nil)
 	}

@@ -106,7 +106,7 @@ func forgetUnread(f *Adapter) {
 		}
 	}
 	if len(f.unread) > 0 {
-		f.note("warn", "TAK events in the journal could not be read; they are forgotten", "events", len(f.unread), "key", f.unread[0])
+		f.note("warn", "TAK events in the journal cannot be read or exceed a bound; they are forgotten", "events", len(f.unread), "key", f.unread[0])
 	}
 	f.unread = nil
 }

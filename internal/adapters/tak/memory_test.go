@@ -2,10 +2,13 @@ package tak
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"aldis/internal/adapters/files"
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/lab/check"
 	"aldis/internal/site"
 )
@@ -33,4 +36,27 @@ func TestUnreadableMemories(t *testing.T) {
 	check.Equal(t, "counted", f.Counts()["memory_unreadable"], 6)
 	_, err = New(Config{Sites: []uint16{2}}, []site.Memory{{Key: "?", Value: []byte{1}}})
 	check.True(t, "a memory of another format is an error", err != nil)
+}
+
+// What is kept on the map fits in the queue of a stream, so a device that connects gets all of it.
+func TestKeptOctets(t *testing.T) {
+	now := time.Date(2026, 5, 1, 10, 0, 0, 0, time.UTC)
+	k, remember := newKept(1), func(string, []byte) {}
+	e := func(i, octets int) *cot.Event {
+		e := answer(now, fmt.Sprint(i), "u-d-f", time.Hour)
+		e.Detail = []cot.Node{{Name: "remarks", Kids: []cot.Node{{Text: strings.Repeat("a", octets)}}}}
+		return e
+	}
+	for i := range 100 {
+		k.put(0, e(i, 100_000), remember)
+	}
+	check.Equal(t, "events", k.len(), 31)
+	for i := range 100 {
+		k.put(0, e(i, 100), remember)
+	}
+	check.Equal(t, "shorter events", k.len(), 100)
+	for i := range 100 {
+		k.drop(fmt.Sprint(i), remember)
+	}
+	check.Equal(t, "octets of none", k.octets, 0)
 }
