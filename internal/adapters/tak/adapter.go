@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/tak/code"
 	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/adapters/tak/track"
@@ -394,7 +395,11 @@ func (f *Adapter) asked(now time.Time, from uint16, data []byte) {
 		}
 		data = data[size:]
 		for _, a := range f.audiences {
-			if slices.Contains(a.sites, from) {
+			switch {
+			case n >= code.MostUnits || !slices.Contains(a.sites, from):
+			case f.near.Left(uint32(n)):
+				a.Deny(now, uint32(n))
+			default:
 				a.Forget(now, uint32(n))
 			}
 		}

@@ -135,6 +135,12 @@ func (n *Near) Gone(uid string) *Unit {
 	return u
 }
 
+// Left says whether no unit of this number is here, nor may be back soon after a restart.
+func (n *Near) Left(number uint32) bool {
+	u := n.numbers[number]
+	return u == nil || u.Event == nil && !u.Heard.IsZero()
+}
+
 // Stale returns the units whose stale time has passed.
 func (n *Near) Stale(now time.Time) (list []*Unit) {
 	for _, u := range n.All() {

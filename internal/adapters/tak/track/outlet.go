@@ -282,6 +282,16 @@ func (o *Outlet) Forget(now time.Time, numbers ...uint32) {
 	}
 }
 
+// Deny makes the next batch say that a unit is no more for which the audience has asked.
+func (o *Outlet) Deny(now time.Time, number uint32) {
+	if o.told[number] == nil {
+		o.told[number] = &told{gone: 1}
+		if o.since.IsZero() {
+			o.since = now
+		}
+	}
+}
+
 // Ended takes in that the batch of this number has arrived, or never will.
 func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
 	i := slices.IndexFunc(o.flights, func(f flight) bool { return f.number == number })
