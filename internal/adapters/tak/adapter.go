@@ -138,18 +138,27 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	for _, s := range cfg.Sites {
 		f.far[s] = track.NewFar(cfg.Cadence, cfg.patience())
 	}
-	return f, f.restore(memories)
+	err := f.restore(memories)
+	if f.near.Renew() {
+		f.known = false
+	}
+	return f, err
 }
 
 // begin does the part of New that needs the time, in the first Step.
 func (f *Adapter) begin(now time.Time) {
 	f.began = true
 	if !f.known {
-		f.known, f.near.Run = true, uint16(now.Unix()/7)
+		run := uint16(now.Unix() / 7)
 		if f.cfg.Run != nil {
-			f.near.Run = f.cfg.Run()
+			run = f.cfg.Run()
 		}
+		if run == f.near.Run { // far sites keep the units of a run
+			run++
+		}
+		f.known, f.near.Run = true, run
 	}
+	forgetUnits(f)
 	f.start = (f.start + 1) & 3
 	for _, far := range f.far {
 		far.Resume(now, f.cfg.Age)
