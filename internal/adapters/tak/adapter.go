@@ -133,6 +133,7 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 		}
 	}
 	f.devices = newDevices(f.step, f.near)
+	f.devices.onMap = func(uid string) bool { return onMap(f, uid) }
 	f.words = words{step: f.step, devices: f.devices, near: f.near, tokens: map[uint64]uint32{}}
 	f.files = newPackages(f.step, f.devices)
 	for _, s := range cfg.Sites {

@@ -124,7 +124,7 @@ func (d *devices) hand(now time.Time, w *waiting) bool {
 			return false
 		}
 		d.spread(w.event)
-		d.keepLately(now, w.event)
+		d.keepLately(now, w.Until, w.event)
 		return true
 	}
 	w.dests = slices.DeleteFunc(d.members(w.dests), func(name cot.Dest) bool {

@@ -20,7 +20,8 @@ type devices struct {
 	unicast unicast
 	ears    []string // chat rooms that clients of another adapter read
 	waiting []waiting
-	lately  []lately // the oldest first
+	lately  []lately              // the oldest first
+	onMap   func(uid string) bool // whether devices that come are given an event of this uid
 }
 
 func newDevices(s *step, near *track.Near) *devices {
@@ -111,6 +112,16 @@ func (f *Adapter) greet(now time.Time, c *client) {
 	for _, e := range f.kept.events(now) {
 		f.devices.send(c, e)
 	}
+}
+
+// onMap says whether greet gives an event of this uid.
+func onMap(f *Adapter, uid string) bool {
+	for _, far := range f.far {
+		if u := far.Find(uid); u != nil && !u.Away {
+			return true
+		}
+	}
+	return f.kept.of[uid] != nil || f.near.Get(uid) != nil
 }
 
 func (d *devices) send(c *client, e *cot.Event) {
