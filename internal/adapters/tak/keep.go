@@ -2,6 +2,7 @@ package tak
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -183,13 +184,56 @@ type waiting struct {
 	dests []cot.Dest // recipients that do not have it yet; empty: it is for all
 	hands []handing  // of dests, the devices of the mesh
 	here  bool       // it is of this site: its outcome is not reported to another one
+	noted bool       // the journal has dests, because some of the recipients have it
 }
 
 // done reports that an event was given to all its recipients.
 func (w *waiting) done(s *step) {
-	if !w.here {
+	if w.forget(s); !w.here {
 		s.out.Done = append(s.out.Done, w.Token)
 	}
+}
+
+// note writes the recipients that do not have the event yet to the journal, if they are fewer than before.
+func (w *waiting) note(s *step, before int) {
+	if w.here || len(w.dests) == 0 || len(w.dests) >= before {
+		return
+	}
+	value, err := json.Marshal(w.dests)
+	if err != nil {
+		panic("tak: recipients are plain texts: " + err.Error())
+	}
+	w.noted = true
+	s.remember(keyRest+token8(w.Token), append([]byte{byte(w.Site >> 8), byte(w.Site)}, value...))
+}
+
+// forget takes the recipients out of the journal.
+func (w *waiting) forget(s *step) {
+	if w.noted {
+		w.noted = false
+		s.remember(keyRest+token8(w.Token), nil)
+	}
+}
+
+func token8(token uint64) string { return string(binary.BigEndian.AppendUint64(nil, token)) }
+
+// rest is the recipients that lack an event, some of whose recipients an earlier run has given it to.
+type rest struct {
+	site  uint16
+	dests []cot.Dest
+}
+
+// restoreRest reads recipients that note has written.
+func (d *devices) restoreRest(key string, value []byte) bool {
+	if len(key) != 8 || len(value) < 2 {
+		return false
+	}
+	r := rest{site: binary.BigEndian.Uint16(value)}
+	if json.Unmarshal(value[2:], &r.dests) != nil || len(r.dests) == 0 {
+		return false
+	}
+	d.rest[binary.BigEndian.Uint64([]byte(key))] = r
+	return true
 }
 
 const mostWaiting = 1000

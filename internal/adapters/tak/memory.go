@@ -22,6 +22,7 @@ const (
 	keyAt    = "m"   // site and number: time and position of a later report
 	keyStart = "s"   // site: its starts (track.Far.Starts)
 	keyKept  = "k"   // uid: site, time, event
+	keyRest  = "n"   // token of an event with named recipients: its site, the recipients that lack it
 	keyHeld  = "l"   // uid: nothing; far sites have an older version of the kept event
 )
 
@@ -60,6 +61,8 @@ func (f *Adapter) restore(memories []site.Memory) error {
 			if ok = len(key) == 2 && len(m.Value) == 2; ok && f.far[binary.BigEndian.Uint16([]byte(key))] != nil {
 				f.far[binary.BigEndian.Uint16([]byte(key))].Starts = [2]uint8(m.Value)
 			}
+		case kind == keyRest:
+			ok = f.devices.restoreRest(key, m.Value)
 		case kind == keyOurs:
 			ok = f.words.restoreOurs(m.Value)
 		case kind == keyTheirs:
@@ -90,7 +93,7 @@ func (f *Adapter) restore(memories []site.Memory) error {
 
 // mayLack says whether an adapter can do without memories of a kind: without what devices and other sites have sent.
 func mayLack(kind string) bool {
-	return slices.Contains([]string{keyFar, keyAt, keyOurs, keyOffer, files.KeyPull, keyKept}, kind)
+	return slices.Contains([]string{keyFar, keyAt, keyOurs, keyOffer, files.KeyPull, keyKept, keyRest}, kind)
 }
 
 // forgetUnread forgets the memories that could not be read. The gateway does not stay down because of one event.

@@ -20,12 +20,13 @@ type devices struct {
 	unicast unicast
 	ears    []string // chat rooms that clients of another adapter read
 	waiting []waiting
+	rest    map[uint64]rest       // by token, of an earlier run
 	lately  []lately              // the oldest first
 	onMap   func(uid string) bool // whether devices that come are given an event of this uid
 }
 
 func newDevices(s *step, near *track.Near) *devices {
-	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, mesh: mesh{members: map[string]member{}},
+	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, rest: map[uint64]rest{}, mesh: mesh{members: map[string]member{}},
 		unicast: unicast{units: map[string]reach{}, hands: map[uint64]string{}}}
 }
 
