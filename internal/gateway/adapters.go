@@ -229,7 +229,10 @@ func (g *Gateway) carry(now time.Time, f *adapter, c *site.Carry) {
 			to = append(to, p)
 		}
 	}
-	if len(to) == 0 {
+	if len(to) == 0 { // its sites were taken out: it ends like the messages that waited for them
+		if len(sites) > 0 {
+			g.adapters.ended(m, site.Cancelled)
+		}
 		return
 	}
 	refused := accept(g, now, to, envelope.Message{Payload: m}, mail.Payload)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/tak/code"
+	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/adapters/tak/rule"
 	"aldis/internal/adapters/tak/track"
 	"aldis/internal/ground/due"
@@ -98,13 +100,15 @@ type Adapter struct {
 	near      *track.Near
 	audiences []*audience
 	far       map[uint16]*track.Far
+	lost      map[uint16]bool // sites of which something was lost in this run
 	kept      kept
 	events    *due.Recent[string]
 	words     words
 	files     *packages
 	wants     wants
-	known     bool  // the number of the table of units is known: from an earlier run, or since the first Step
-	start     uint8 // how often this site has started, modulo 4
+	unread    []string // keys of memories that could not be read
+	known     bool     // the number of the table of units is known: from an earlier run, or since the first Step
+	start     uint8    // how often this site has started, modulo 4
 	began     bool
 	lastCheck time.Time // for stale units
 }
@@ -120,7 +124,7 @@ type audience struct {
 // New restores an adapter from its memories.
 func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 	cfg = cfg.withDefaults()
-	f := &Adapter{step: &step{cfg: cfg, trouble: due.NewTally()}, near: track.NewNear(0, cfg.Units), far: map[uint16]*track.Far{},
+	f := &Adapter{step: &step{cfg: cfg, trouble: due.NewTally()}, near: track.NewNear(0, cfg.Units), far: map[uint16]*track.Far{}, lost: map[uint16]bool{},
 		kept: newKept(track.Changes(cfg.Age)), events: due.NewRecent[string](mostSeen),
 		wants: wants{of: map[uint16][]rule.Want{}, budgets: map[budgetOf]*track.Budget{}}}
 	for _, m := range memories {
@@ -129,27 +133,38 @@ func New(cfg Config, memories []site.Memory) (*Adapter, error) {
 		}
 	}
 	f.devices = newDevices(f.step, f.near)
+	f.devices.onMap = func(uid string) bool { return onMap(f, uid) }
 	f.words = words{step: f.step, devices: f.devices, near: f.near, tokens: map[uint64]uint32{}}
 	f.files = newPackages(f.step, f.devices)
 	for _, s := range cfg.Sites {
 		f.far[s] = track.NewFar(cfg.Cadence, cfg.patience())
 	}
-	return f, f.restore(memories)
+	err := f.restore(memories)
+	if f.near.Renew() {
+		f.known = false
+	}
+	return f, err
 }
 
 // begin does the part of New that needs the time, in the first Step.
 func (f *Adapter) begin(now time.Time) {
 	f.began = true
 	if !f.known {
-		f.known, f.near.Run = true, uint16(now.Unix()/7)
+		run := uint16(now.Unix() / 7)
 		if f.cfg.Run != nil {
-			f.near.Run = f.cfg.Run()
+			run = f.cfg.Run()
 		}
+		if run == f.near.Run { // far sites keep the units of a run
+			run++
+		}
+		f.known, f.near.Run = true, run
 	}
+	forgetUnits(f)
 	f.start = (f.start + 1) & 3
 	for _, far := range f.far {
 		far.Resume(now, f.cfg.Age)
 	}
+	forgetUnread(f)
 	f.files.TellAll()
 	f.wants.state(f.step)
 	f.remember(keyRun, []byte{byte(f.near.Run >> 8), byte(f.near.Run), f.start})
@@ -176,9 +191,13 @@ func hearing(f *Adapter, pace track.Pace, sites []uint16) {
 	}
 }
 
-// joined adds a site that the configuration does not name.
-func joined(f *Adapter, id uint16) {
+// joined adds a site that the configuration does not name. A site that was lost gets the markers that have changed while it was away.
+func joined(f *Adapter, now time.Time, id uint16) {
+	all := func(*cot.Event) bool { return true }
 	if f.far[id] != nil {
+		if f.lost[id] {
+			f.placedAgain(now, id, all)
+		}
 		return
 	}
 	f.far[id] = track.NewFar(f.cfg.Cadence, f.cfg.patience())
@@ -191,6 +210,8 @@ func joined(f *Adapter, id uint16) {
 			a.sites = f.cfg.Sites
 		}
 	}
+	careAnew(f, now)
+	f.placedAgain(now, id, all)
 }
 
 // rank tells the sites of a network apart: each has a different rank if their numbers are consecutive.
@@ -267,7 +288,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case site.SiteLost:
 		f.siteLost(now, ev.Site)
 	case site.Joined:
-		joined(f, ev.Site)
+		joined(f, now, ev.Site)
 	case site.Fate:
 		f.fate(now, ev)
 		f.words.fate(now, ev)
@@ -337,7 +358,11 @@ func (f *Adapter) fate(now time.Time, ev site.Fate) {
 	for _, a := range f.audiences {
 		if number, ok := a.batch[ev.Token]; ok {
 			delete(a.batch, ev.Token)
-			a.Ended(now, number, !ev.Failed())
+			if ev.Failed() {
+				a.Refused(now, number)
+			} else {
+				a.Ended(now, number, true)
+			}
 		}
 	}
 }
@@ -380,7 +405,11 @@ func (f *Adapter) asked(now time.Time, from uint16, data []byte) {
 		}
 		data = data[size:]
 		for _, a := range f.audiences {
-			if slices.Contains(a.sites, from) {
+			switch {
+			case n >= code.MostUnits || !slices.Contains(a.sites, from):
+			case f.near.Left(uint32(n)):
+				a.Deny(now, uint32(n))
+			default:
 				a.Forget(now, uint32(n))
 			}
 		}

@@ -169,17 +169,28 @@ func (f *Adapter) ruled(now time.Time, e *cot.Event, to uint16, octets int, m *s
 	return true
 }
 
+// marked is the sites to which an event goes with the same precedence and expiry.
+type marked struct {
+	sites []uint16
+	mark  site.Mark
+}
+
 // carry hands an event of a device to custody for the sites to which the rules let it go.
 func (f *Adapter) carry(now time.Time, c *client, e *cot.Event, sites []uint16) {
 	if c, ok := code.ChatOf(e); ok {
-		var to []uint16
-		m := site.Mark{Precedence: site.Priority, Expires: e.Stale}
+		var to []marked
 		for _, id := range sites {
-			if f.ruled(now, e, id, len(e.UID), &m) {
-				to = append(to, id)
+			m := site.Mark{Precedence: site.Priority, Expires: e.Stale}
+			if !f.ruled(now, e, id, len(e.UID), &m) {
+				continue
 			}
+			i := slices.IndexFunc(to, func(g marked) bool { return g.mark.Precedence == m.Precedence && g.mark.Expires.Equal(m.Expires) })
+			if i < 0 {
+				i, to = len(to), append(to, marked{mark: m})
+			}
+			to[i].sites = append(to[i].sites, id)
 		}
-		f.words.chat(now, c, e, to, m, f.sure)
+		f.words.chat(now, c, e, to, f.sure)
 		return
 	}
 	if f.files.offer(now, c, e, sites) {

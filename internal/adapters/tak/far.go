@@ -108,9 +108,14 @@ func (f *Adapter) farEvent(now time.Time, m site.FarMessage, data []byte) {
 
 // handOrWait gives an event to the devices that it is for, or keeps it until they are here.
 func (d *devices) handOrWait(now time.Time, w waiting) {
+	if r, has := d.rest[w.Token]; has && !w.here {
+		w.dests, w.noted = r.dests, true
+		delete(d.rest, w.Token)
+	}
 	if d.hand(now, &w) {
 		w.done(d.step)
 	} else if len(d.waiting) >= mostWaiting {
+		w.forget(d.step)
 		d.undelivered(w.FarMessage, site.NoRoom)
 	} else {
 		d.waiting = append(d.waiting, w)
@@ -124,16 +129,19 @@ func (d *devices) hand(now time.Time, w *waiting) bool {
 			return false
 		}
 		d.spread(w.event)
-		d.keepLately(now, w.event)
+		d.keepLately(now, w.Until, w.event)
 		return true
 	}
-	w.dests = slices.DeleteFunc(d.members(w.dests), func(name cot.Dest) bool {
+	list := d.members(w.dests)
+	before := len(list)
+	w.dests = slices.DeleteFunc(list, func(name cot.Dest) bool {
 		to := d.named(name)
 		for _, c := range to {
 			d.send(c, w.event)
 		}
 		return len(to) > 0 || d.handTo(now, w, name) || d.served(w.event, name)
 	})
+	w.note(d.step, before)
 	return len(w.dests) == 0
 }
 
@@ -159,6 +167,7 @@ func (d *devices) giveUp(now time.Time) {
 		case w.here:
 			d.trouble.Count("unicast_given_up")
 		default:
+			w.forget(d.step)
 			d.undelivered(w.FarMessage, site.LifeOver)
 		}
 		return true
@@ -167,7 +176,19 @@ func (d *devices) giveUp(now time.Time) {
 
 // lost drops the waiting events of a site.
 func (d *devices) lost(id uint16) {
-	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool { return !w.here && w.Site == id })
+	d.waiting = slices.DeleteFunc(d.waiting, func(w waiting) bool {
+		if w.here || w.Site != id {
+			return false
+		}
+		w.forget(d.step)
+		return true
+	})
+	for token, r := range d.rest {
+		if r.site == id {
+			delete(d.rest, token)
+			d.remember(keyRest+token8(token), nil)
+		}
+	}
 }
 
 // over says whether a far message has expired.
@@ -211,6 +232,7 @@ func (f *Adapter) showStale(now time.Time, u *track.FarUnit) {
 
 // siteLost drops all that is known of a site.
 func (f *Adapter) siteLost(now time.Time, id uint16) {
+	f.lost[id] = true
 	if far := f.far[id]; far != nil {
 		for _, u := range far.Units() {
 			f.farGone(now, id, u)

@@ -2,6 +2,7 @@ package tak
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -16,15 +17,17 @@ import (
 type kept struct {
 	of      map[string]*keptEvent // by uid
 	gone    map[string]withdrawal // by uid
+	octets  int                   // of all kept events as XML
 	changes float64               // most changes of a placed object that go to far sites in a minute
 }
 
 type keptEvent struct {
-	site  uint16 // 0: this one
-	event *cot.Event
-	told  *cot.Event   // the event that far sites have of an object placed here; nil: none
-	may   track.Budget // for changes that go to far sites
-	held  bool         // a change waits for this budget
+	site   uint16 // 0: this one
+	event  *cot.Event
+	octets int          // of the event as XML
+	told   *cot.Event   // the event that far sites have of an object placed here; nil: none
+	may    track.Budget // for changes that go to far sites
+	held   bool         // a change waits for this budget
 }
 
 // withdrawal is a uid that a far site has withdrawn: an earlier event that arrives after the withdrawal is not shown.
@@ -35,11 +38,13 @@ type withdrawal struct {
 
 const (
 	mostKept = 5000
-	mostGone = 1000
+	// mostKeptOctets leaves a quarter of the queue of a stream (taklan.Config.MaxQueue) to units: a device that connects gets all at once.
+	mostKeptOctets = 3 << 20
+	mostGone       = 1000
 )
 
 func newKept(changes float64) kept {
-	return kept{map[string]*keptEvent{}, map[string]withdrawal{}, changes}
+	return kept{of: map[string]*keptEvent{}, gone: map[string]withdrawal{}, changes: changes}
 }
 
 func (k *kept) len() int { return len(k.of) }
@@ -63,15 +68,19 @@ func (k *kept) overtaken(from uint16, e *cot.Event) bool {
 
 // set keeps an event of a uid; false: there is no room.
 func (k *kept) set(from uint16, e *cot.Event) bool {
-	x := k.of[e.UID]
-	if x == nil && len(k.of) >= mostKept {
+	x, octets := k.of[e.UID], len(e.AppendXML(nil))
+	more := octets
+	if x != nil {
+		more -= x.octets
+	}
+	if x == nil && len(k.of) >= mostKept || k.octets+more > mostKeptOctets {
 		return false
 	}
 	if x == nil || x.site != from {
 		x = &keptEvent{site: from, may: track.Budget{PerMinute: k.changes}}
 		k.of[e.UID] = x
 	}
-	x.event = e
+	x.event, x.octets, k.octets = e, octets, k.octets+more
 	return true
 }
 
@@ -81,12 +90,10 @@ func (k *kept) restore(value []byte) bool {
 		return false
 	}
 	e, err := code.Parse(value[10:], millis(value[2:]), nil)
-	if err != nil {
+	if err != nil || !k.set(binary.BigEndian.Uint16(value), e) {
 		return false
 	}
-	if k.set(binary.BigEndian.Uint16(value), e) {
-		k.of[e.UID].told = e
-	}
+	k.of[e.UID].told = e
 	return true
 }
 
@@ -113,8 +120,9 @@ func (k *kept) withdraw(from uint16, uid string, at time.Time, remember func(str
 }
 
 func (k *kept) drop(uid string, remember func(string, []byte)) {
-	if k.of[uid] != nil {
+	if x := k.of[uid]; x != nil {
 		k.unhold(uid, remember)
+		k.octets -= x.octets
 		delete(k.of, uid)
 		remember(keyKept+uid, nil)
 	}
@@ -176,13 +184,56 @@ type waiting struct {
 	dests []cot.Dest // recipients that do not have it yet; empty: it is for all
 	hands []handing  // of dests, the devices of the mesh
 	here  bool       // it is of this site: its outcome is not reported to another one
+	noted bool       // the journal has dests, because some of the recipients have it
 }
 
 // done reports that an event was given to all its recipients.
 func (w *waiting) done(s *step) {
-	if !w.here {
+	if w.forget(s); !w.here {
 		s.out.Done = append(s.out.Done, w.Token)
 	}
+}
+
+// note writes the recipients that do not have the event yet to the journal, if they are fewer than before.
+func (w *waiting) note(s *step, before int) {
+	if w.here || len(w.dests) == 0 || len(w.dests) >= before {
+		return
+	}
+	value, err := json.Marshal(w.dests)
+	if err != nil {
+		panic("tak: recipients are plain texts: " + err.Error())
+	}
+	w.noted = true
+	s.remember(keyRest+token8(w.Token), append([]byte{byte(w.Site >> 8), byte(w.Site)}, value...))
+}
+
+// forget takes the recipients out of the journal.
+func (w *waiting) forget(s *step) {
+	if w.noted {
+		w.noted = false
+		s.remember(keyRest+token8(w.Token), nil)
+	}
+}
+
+func token8(token uint64) string { return string(binary.BigEndian.AppendUint64(nil, token)) }
+
+// rest is the recipients that lack an event, some of whose recipients an earlier run has given it to.
+type rest struct {
+	site  uint16
+	dests []cot.Dest
+}
+
+// restoreRest reads recipients that note has written.
+func (d *devices) restoreRest(key string, value []byte) bool {
+	if len(key) != 8 || len(value) < 2 {
+		return false
+	}
+	r := rest{site: binary.BigEndian.Uint16(value)}
+	if json.Unmarshal(value[2:], &r.dests) != nil || len(r.dests) == 0 {
+		return false
+	}
+	d.rest[binary.BigEndian.Uint64([]byte(key))] = r
+	return true
 }
 
 const mostWaiting = 1000

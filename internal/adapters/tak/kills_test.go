@@ -11,6 +11,7 @@ import (
 
 	"aldis/internal/adapters/tak"
 	"aldis/internal/adapters/tak/cot"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/site"
 )
@@ -334,4 +335,38 @@ func TestUnitsComeBack(t *testing.T) {
 	if c := w.adapters[1].Counts(); c["asked"] != 0 {
 		t.Errorf("headquarters asked %d times who they are", c["asked"])
 	}
+}
+
+// A chat to two devices, one of which is away when the gateway is killed, comes once to each of them.
+func TestChatToTwoOverAKill(t *testing.T) {
+	w := newWorld(t, 2, "iridium-dialup", 7)
+	talker := w.connect(w.Nodes[0])
+	here, away := w.connect(w.Nodes[1]), w.connect(w.Nodes[1])
+	uh, ua := newUnit(2), newUnit(3)
+	w.Run(time.Minute)
+	talker.say(newUnit(1).report(w.Now))
+	here.say(uh.report(w.Now))
+	away.say(ua.report(w.Now))
+	w.Run(time.Minute)
+	away.leave()
+	talker.say(w.chat(newUnit(1), "pair", "pair", "m-1", "for you", fmt.Sprintf(`<marti><dest callsign="%s"/><dest callsign="%s"/></marti>`, uh.callsign, ua.callsign)))
+	w.Run(time.Minute)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(5 * time.Second)
+	for _, d := range []*device{here, away} {
+		d.again()
+	}
+	here.say(uh.report(w.Now))
+	w.Run(time.Second)
+	away.say(ua.report(w.Now))
+	w.Run(time.Minute)
+	uid := fmt.Sprintf("GeoChat.%s.pair.m-1", newUnit(1).uid)
+	check.Equal(t, "at the device that was there", len(here.of(uid)), 1)
+	check.Equal(t, "at the device that was away", len(away.of(uid)), 1)
+	w.Kill(w.Nodes[1], time.Second)
+	w.Run(5 * time.Second)
+	here.again()
+	here.say(uh.report(w.Now))
+	w.Run(time.Minute)
+	check.Equal(t, "after another kill", len(here.of(uid)), 1)
 }

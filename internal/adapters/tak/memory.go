@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ const (
 	keyAt    = "m"   // site and number: time and position of a later report
 	keyStart = "s"   // site: its starts (track.Far.Starts)
 	keyKept  = "k"   // uid: site, time, event
+	keyRest  = "n"   // token of an event with named recipients: its site, the recipients that lack it
 	keyHeld  = "l"   // uid: nothing; far sites have an older version of the kept event
 )
 
@@ -59,6 +61,8 @@ func (f *Adapter) restore(memories []site.Memory) error {
 			if ok = len(key) == 2 && len(m.Value) == 2; ok && f.far[binary.BigEndian.Uint16([]byte(key))] != nil {
 				f.far[binary.BigEndian.Uint16([]byte(key))].Starts = [2]uint8(m.Value)
 			}
+		case kind == keyRest:
+			ok = f.devices.restoreRest(key, m.Value)
 		case kind == keyOurs:
 			ok = f.words.restoreOurs(m.Value)
 		case kind == keyTheirs:
@@ -78,11 +82,36 @@ func (f *Adapter) restore(memories []site.Memory) error {
 		default:
 			ok = false
 		}
-		if !ok {
+		if !ok && mayLack(kind) {
+			f.unread = append(f.unread, m.Key)
+		} else if !ok {
 			return fmt.Errorf("%w: %q", ErrMemory, m.Key)
 		}
 	}
 	return nil
+}
+
+// mayLack says whether an adapter can do without memories of a kind: without what devices and other sites have sent.
+func mayLack(kind string) bool {
+	return slices.Contains([]string{keyFar, keyAt, keyOurs, keyOffer, files.KeyPull, keyKept, keyRest}, kind)
+}
+
+// forgetUnread forgets the memories that could not be read. The gateway does not stay down because of one event.
+func forgetUnread(f *Adapter) {
+	for _, key := range f.unread {
+		f.trouble.Count("memory_unreadable")
+		f.remember(key, nil)
+		switch rest := key[1:]; key[:1] {
+		case keyFar:
+			f.remember(keyAt+rest, nil)
+		case keyKept:
+			f.remember(keyHeld+rest, nil)
+		}
+	}
+	if len(f.unread) > 0 {
+		f.note("warn", "TAK events in the journal cannot be read or exceed a bound; they are forgotten", "events", len(f.unread), "key", f.unread[0])
+	}
+	f.unread = nil
 }
 
 func (f *Adapter) restoreFar(key string, value []byte) bool {

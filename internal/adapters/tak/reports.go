@@ -19,6 +19,7 @@ func (f *Adapter) position(now time.Time, c *client, e *cot.Event) {
 	}
 	cares := f.cares(e)
 	u, fresh := f.near.Report(now, e, cares)
+	forgetUnits(f)
 	if u == nil {
 		f.refuse(now, "units", c, e.UID, nil)
 		return
@@ -28,6 +29,13 @@ func (f *Adapter) position(now time.Time, c *client, e *cot.Event) {
 	}
 	for _, a := range f.audiences {
 		a.Reported(now, u)
+	}
+}
+
+// forgetUnits takes the units whose numbers were forgotten out of the journal.
+func forgetUnits(f *Adapter) {
+	for _, uid := range f.near.Forgotten() {
+		f.remember(keyUnit+uid, nil)
 	}
 }
 

@@ -20,11 +20,13 @@ type devices struct {
 	unicast unicast
 	ears    []string // chat rooms that clients of another adapter read
 	waiting []waiting
-	lately  []lately // the oldest first
+	rest    map[uint64]rest       // by token, of an earlier run
+	lately  []lately              // the oldest first
+	onMap   func(uid string) bool // whether devices that come are given an event of this uid
 }
 
 func newDevices(s *step, near *track.Near) *devices {
-	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, mesh: mesh{members: map[string]member{}},
+	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, rest: map[uint64]rest{}, mesh: mesh{members: map[string]member{}},
 		unicast: unicast{units: map[string]reach{}, hands: map[uint64]string{}}}
 }
 
@@ -111,6 +113,16 @@ func (f *Adapter) greet(now time.Time, c *client) {
 	for _, e := range f.kept.events(now) {
 		f.devices.send(c, e)
 	}
+}
+
+// onMap says whether greet gives an event of this uid.
+func onMap(f *Adapter, uid string) bool {
+	for _, far := range f.far {
+		if u := far.Find(uid); u != nil && !u.Away {
+			return true
+		}
+	}
+	return f.kept.of[uid] != nil || f.near.Get(uid) != nil
 }
 
 func (d *devices) send(c *client, e *cot.Event) {

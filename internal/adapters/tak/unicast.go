@@ -188,7 +188,9 @@ func (d *devices) handed(now time.Time, ev Handed) {
 		}
 		dest := w.hands[n].dest
 		w.hands = slices.Delete(w.hands, n, n+1)
+		before := len(w.dests)
 		w.dests = slices.DeleteFunc(w.dests, func(x cot.Dest) bool { return x == dest })
+		w.note(d.step, before)
 		if len(w.dests) == 0 {
 			w.done(d.step)
 			d.waiting = slices.Delete(d.waiting, i, i+1)

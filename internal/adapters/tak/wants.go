@@ -47,6 +47,11 @@ func (f *Adapter) farItem(now time.Time, from uint16, it site.Item) {
 		f.farTrouble(now, from, err)
 	}
 	f.placedAgain(now, from, func(e *cot.Event) bool { return !rule.Wanted(before, e) && rule.Wanted(f.wants.of[from], e) })
+	careAnew(f, now)
+}
+
+// careAnew decides anew how precisely all units are reported to each audience.
+func careAnew(f *Adapter, now time.Time) {
 	for _, u := range f.near.All() {
 		u.Cares = f.cares(u.Event)
 		for _, a := range f.audiences {

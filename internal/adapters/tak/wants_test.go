@@ -7,6 +7,8 @@ import (
 
 	"aldis/internal/adapters/tak"
 	"aldis/internal/adapters/tak/rule"
+	"aldis/internal/lab/check"
+	"aldis/internal/site"
 )
 
 // A site that states its wants gets no other events, except alerts and events for its devices; it states them once, and they hold after a
@@ -122,5 +124,29 @@ func TestOctetsAMinute(t *testing.T) {
 	}
 	if _, later := count(); later < units+10 {
 		t.Errorf("after ten minutes %d units have crossed, after one %d", later, units)
+	}
+}
+
+// A rule for one site sets the expiry and the precedence of a chat for that site alone.
+func TestRuleForOneSite(t *testing.T) {
+	flash := site.Flash
+	w := newWorld(t, 2, "wire", 1)
+	for _, cfg := range []tak.Config{{}, {Open: true}, {Shared: true}} {
+		cfg.Sites, cfg.Rules = []uint16{2, 3, 4}, []rule.Rule{{Site: 3, Expires: time.Minute, Precedence: &flash}}
+		f, err := tak.New(cfg, nil)
+		check.Equal(t, "error", err, nil)
+		f.Step(w.Now, tak.Opened{Conn: 1, Remote: "10.0.0.1:5000"})
+		text := w.chat(newUnit(1), "All Chat Rooms", "All Chat Rooms", "m-1", "man overboard", "")
+		told := map[uint16]site.Mark{}
+		for _, c := range f.Step(w.Now, tak.Heard{Conn: 1, Frame: []byte(text)}).Carry {
+			for _, to := range c.Sites {
+				told[to] = c.Message.Mark
+			}
+		}
+		check.Equal(t, "sites", len(told), 3)
+		for to, m := range told {
+			check.Equal(t, "precedence", m.Precedence == site.Flash, to == 3)
+			check.Equal(t, "a short life", m.Expires.Equal(w.Now.Add(time.Minute)), to == 3)
+		}
 	}
 }

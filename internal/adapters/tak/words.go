@@ -72,8 +72,8 @@ func (f *Adapter) sure(number uint32, id uint16) bool {
 	return slices.ContainsFunc(f.audiences, func(a *audience) bool { return slices.Contains(a.sites, id) && a.Knows(number) })
 }
 
-// chat hands a chat to custody in its short form, for these sites.
-func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []uint16, mark site.Mark, sure func(uint32, uint16) bool) {
+// chat hands a chat to custody in its short form.
+func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []marked, sure func(uint32, uint16) bool) {
 	w.last++
 	if len(to) == 0 {
 		return
@@ -86,24 +86,26 @@ func (w *words) chat(now time.Time, c code.Chat, e *cot.Event, to []uint16, mark
 		w.remember(keyOurs+number4(w.ours[0].number), nil)
 		w.ours = w.ours[1:]
 	}
-	groups := [][]uint16{to}
-	open := w.cfg.Open && len(to) > 1
-	if open { // a member of a group may know no unit by its number
-		sure = func(uint32, uint16) bool { return false }
-	}
-	if !w.cfg.Shared && !open {
-		groups = slices.Collect(slices.Chunk(to, 1))
-	}
-	for _, group := range groups {
-		m := site.Message{Published: true, Scope: scope, Topic: topicChat, Mark: mark}
-		m.Parts = []site.Part{{Name: "b-t-f", Data: c.Append(appendTime(nil, at), at, sureNames{w.near, sure, group}, ids)}}
-		if !w.cfg.Shared && !open {
-			w.token++
-			m.Token = w.token
-			w.tokens[m.Token] = c.Number
+	for _, g := range to {
+		groups, sure := [][]uint16{g.sites}, sure
+		open := w.cfg.Open && len(g.sites) > 1
+		if open { // a member of a group may know no unit by its number
+			sure = func(uint32, uint16) bool { return false }
 		}
-		w.out.Carry = append(w.out.Carry, site.Carry{Sites: group, Message: m})
-		w.trouble.Count("chats")
+		if !w.cfg.Shared && !open {
+			groups = slices.Collect(slices.Chunk(g.sites, 1))
+		}
+		for _, group := range groups {
+			m := site.Message{Published: true, Scope: scope, Topic: topicChat, Mark: g.mark}
+			m.Parts = []site.Part{{Name: "b-t-f", Data: c.Append(appendTime(nil, at), at, sureNames{w.near, sure, group}, ids)}}
+			if !w.cfg.Shared && !open {
+				w.token++
+				m.Token = w.token
+				w.tokens[m.Token] = c.Number
+			}
+			w.out.Carry = append(w.out.Carry, site.Carry{Sites: group, Message: m})
+			w.trouble.Count("chats")
+		}
 	}
 	w.tellSender(now, &w.ours[len(w.ours)-1], "b-t-f-p", "", "")
 }

@@ -217,6 +217,7 @@ var Events = []Event{
 	{"tak.file_wrong", "a received file is damaged; the gateway asks for it once more", "The far site's file is damaged, or the gateway has a bug.", ""},
 	{"tak.mesh_not_reached", "a mesh device does not accept its events; the gateway tries again", "Every half minute, until the events expire. `remote` is the endpoint that the device announced.", ""},
 	{"tak.not_read", "a TAK message of a far site could not be read", "The far gateway runs another version, or has a bug.", ""},
+	{"tak.memory_not_read", "TAK events in the journal cannot be read or exceed a bound; they are forgotten", "At the start. Events of far sites come again with their next change, those of this site when their devices send them again.", "events key"},
 	{"tak.not_taken", "a TAK event was rejected", "`reason`: it cannot be read, or exceeds a bound.", "reason device error"},
 	{"tak.refused", "tak: refused", "A device's connection was refused or closed.", "reason remote error"},
 	{"traces.again", "trace export works again", "", ""},

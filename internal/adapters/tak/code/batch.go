@@ -72,8 +72,9 @@ const (
 
 const (
 	// Quarter is the unit of a Batch's times.
-	Quarter    = time.Second / 4
-	mostUnits  = 1 << 20
+	Quarter = time.Second / 4
+	// MostUnits is above all numbers of units.
+	MostUnits  = 1 << 20
 	placeBits  = 20
 	placeRange = 1 << placeBits
 	// Near is how far, in millionths of a degree, a unit may have gone from the place that the far side knows, so that a Moved can
@@ -197,7 +198,7 @@ func ParseBatch(data []byte, now time.Time) (*Batch, error) {
 		n := r.uvarint()
 		rec.Unit, rec.Version, rec.Form = uint32(n>>3), uint8(n>>2&1), Form(n&3)
 		age := r.uvarint()
-		if n>>3 >= mostUnits || age > uint64(30*24*time.Hour/Quarter) {
+		if n>>3 >= MostUnits || age > uint64(30*24*time.Hour/Quarter) {
 			r.fail("unit or age")
 			break
 		}

@@ -267,3 +267,28 @@ func FuzzChat(f *testing.F) {
 		}
 	})
 }
+
+// An event that its device may send is read again, however long its lists are, and however deep its elements.
+func TestLongListsAreReadAgain(t *testing.T) {
+	lists, rng := "", rand.New(rand.NewPCG(1, 1))
+	for range 20 {
+		words := ""
+		for range 255 {
+			words += fmt.Sprintf(",%016x%016x", rng.Uint64(), rng.Uint64())
+		}
+		lists += fmt.Sprintf(`<a b="%s"/>`, words[1:])
+	}
+	for name, text := range map[string]string{
+		"lists":    strings.Replace(strange, "<detail>", "<detail>"+lists, 1),
+		"callsign": strings.Replace(strange, `callsign="x"`, `callsign="`+strings.Repeat("x?", 70_000)+`"`, 1),
+		"depth":    strings.Replace(strange, "<other>", "<other>"+strings.Repeat("<e>", 30)+"text"+strings.Repeat("</e>", 30), 1),
+	} {
+		e := event(t, text)
+		back, err := code.Parse(code.Append(nil, e, base, nil), base, nil)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if back.Canonical() != e.Canonical() {
+			t.Errorf("%s: it came back otherwise", name)
+		}
+	}
+}

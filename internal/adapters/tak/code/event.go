@@ -289,9 +289,10 @@ func Parse(b []byte, base time.Time, names Names) (*cot.Event, error) {
 		e.Point.Other = c.readAttrs(r)
 	}
 	c.callsign = c.read(r, 0)
+	c.octets -= len(c.callsign) // the detail has it
 	e.Detail = c.readList(r, 2)
 	if flags&more != 0 {
-		e.More = c.readList(r, 2)
+		e.More = c.readList(r, 1)
 	}
 	if r.err != nil {
 		return nil, r.err

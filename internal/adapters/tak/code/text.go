@@ -349,11 +349,12 @@ func (c *coder) read(r *reader, depth int) string {
 	if len(r.b) > 0 {
 		tag = r.b[0]
 	}
+	before := c.octets
 	v := c.readAny(r, depth)
 	if spelled(tag) {
 		c.note(v)
 	}
-	c.octets += len(v)
+	c.octets = before + len(v) // the parts of a text do not count again
 	if c.octets > cot.MaxEvent {
 		r.fail("texts of more than %d octets", cot.MaxEvent)
 		return ""

@@ -54,6 +54,7 @@ func (c *coder) appendUsual(dst []byte, nodes []cot.Node) []byte {
 }
 
 func (c *coder) readUsual(r *reader) (nodes []cot.Node) {
+	c.octets += 2 * len(c.callsign) // two of the attributes
 	for _, u := range usual {
 		n := cot.Node{Name: u.name}
 		for _, attr := range u.attrs {

@@ -2,6 +2,7 @@ package cot_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strings"
@@ -207,6 +208,28 @@ func TestBadProto(t *testing.T) {
 	var s cot.Splitter
 	if err := s.Feed([]byte{0xBF, 0xff, 0xff, 0xff, 0xff, 0x0f}, nil); err == nil {
 		t.Error("a frame of 4 GB is awaited")
+	}
+}
+
+// A message of version 1 that is much longer as XML than XML may be is refused: doubles of nine octets become numbers of 326 digits.
+func TestLongAsXML(t *testing.T) {
+	track := append([]byte{7<<3 | 2, 18}, []byte{1<<3 | 1, 1, 0, 0, 0, 0, 0, 0, 0, 2<<3 | 1, 1, 0, 0, 0, 0, 0, 0, 0}...)
+	message := func(tracks int) []byte {
+		good := parse(t, `<event version="2.0" uid="u" type="a-f-G" time="2026-05-01T10:00:00Z" start="2026-05-01T10:00:00Z" stale="2026-05-01T10:01:00Z" how="m-g"><point lat="1" lon="1" hae="0" ce="1" le="1"/></event>`).AppendProto(nil, nil)
+		_, n := binary.Uvarint(good[1:])
+		detail := bytes.Repeat(track, tracks)
+		body := append(binary.AppendUvarint(append(bytes.Clone(good[1+n:]), 15<<3|2), uint64(len(detail))), detail...)
+		return append(binary.AppendUvarint([]byte{2<<3 | 2}, uint64(len(body))), body...)
+	}
+	for tracks, most := range map[int]int{1: cot.MaxEvent, 200: cot.MaxEvent, 13_000: 0} {
+		e, _, err := cot.ParseProto(message(tracks))
+		octets := 0
+		if err == nil {
+			octets = len(e.AppendXML(nil))
+		}
+		if octets > most || (err == nil) != (most > 0) {
+			t.Errorf("%d tracks: %d octets as XML, %v", tracks, octets, err)
+		}
 	}
 }
 

@@ -28,7 +28,10 @@ var typed = []struct {
 	{7, "track", []string{"speed", "course"}, 'd'},
 }
 
-// ParseProto reads a TakMessage: an event, a Control, or both.
+// surelyShort is the length up to which a message of version 1 obeys the bounds of XML: a double of nine octets has up to 340 in XML.
+const surelyShort = 4 << 10
+
+// ParseProto reads a TakMessage: an event, a Control, or both. The event obeys the bounds of ParseXML.
 func ParseProto(b []byte) (e *Event, c *Control, err error) {
 	if len(b) > MaxEvent {
 		return nil, nil, fault(TooLong, "a message of %d octets, at most %d are read", len(b), MaxEvent)
@@ -47,6 +50,9 @@ func ParseProto(b []byte) (e *Event, c *Control, err error) {
 	}
 	if err == nil && e != nil {
 		err = e.Check()
+	}
+	if err == nil && e != nil && len(b) > surelyShort { // texts and doubles become longer in XML
+		_, err = ParseXML(e.AppendXML(nil))
 	}
 	if err != nil {
 		return nil, nil, err

@@ -21,6 +21,7 @@ type Far struct {
 	known    bool
 	skew     time.Duration        // the far clock is behind ours by so much
 	lacking  map[uint32]time.Time // since when
+	left     map[uint32]left
 	askAgain time.Time
 	every    time.Duration // cadence of the local maps
 	patience time.Duration // wait before asking for a unit whose Whole is missing
@@ -47,9 +48,16 @@ type FarUnit struct {
 	unsure  time.Time
 }
 
+// left is a unit that is no more. Batches and chats from before that may arrive later.
+type left struct {
+	at    time.Time  // of the batch that said so, by our clock
+	event *cot.Event // the last; nil: it is not known
+}
+
 // Bounds of a far site.
 const (
 	mostFar   = 10_000
+	mostLeft  = 1000
 	askEvery  = 20 * time.Second
 	mostAsked = 64
 	// showMetres is the distance after which a moving unit is shown again, within 2 s and the cadence.
@@ -74,7 +82,8 @@ var longAgo = time.Unix(0, 0)
 // NewFar makes the table of a site of which nothing is known yet. every is how often a unit that moves is shown. patience is
 // how long after a report of a unit its Whole, sent before, may come by itself: nobody asks for it sooner.
 func NewFar(every, patience time.Duration) *Far {
-	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]time.Time{}, every: every, patience: patience}
+	return &Far{units: map[uint32]*FarUnit{}, uids: map[string]*FarUnit{}, lacking: map[uint32]time.Time{}, left: map[uint32]left{}, every: every,
+		patience: patience}
 }
 
 // Put brings back a unit from an earlier run.
@@ -133,9 +142,31 @@ func (f *Far) Find(uid string) *FarUnit {
 // drop forgets a unit.
 func (f *Far) drop(u *FarUnit) {
 	delete(f.units, u.Number)
+	delete(f.lacking, u.Number)
 	if f.uids[u.Event.UID] == u {
 		delete(f.uids, u.Event.UID)
 	}
+}
+
+// leave takes in that a unit is no more since a batch of this time.
+func (f *Far) leave(number uint32, at time.Time) {
+	l := f.left[number]
+	if u := f.units[number]; u != nil {
+		l.event = u.Event
+		f.drop(u)
+	}
+	delete(f.lacking, number)
+	if _, has := f.left[number]; !has && len(f.left) >= mostLeft {
+		var oldest uint32
+		for n, other := range f.left {
+			if o, has := f.left[oldest]; !has || other.at.Before(o.at) || other.at.Equal(o.at) && n < oldest {
+				oldest = n
+			}
+		}
+		delete(f.left, oldest)
+	}
+	l.at = due.Latest(l.at, at)
+	f.left[number] = l
 }
 
 // longestAway is the unit among those away whose last report is the oldest; nil: none is away.
@@ -165,6 +196,7 @@ func (f *Far) Apply(now time.Time, b *code.Batch, late bool) (n News) {
 		clear(f.units)
 		clear(f.uids)
 		clear(f.lacking)
+		clear(f.left)
 		f.Run = b.Run
 	}
 	f.synchronise(now, b.At)
@@ -212,6 +244,13 @@ type arrival struct {
 
 // record takes one record of a batch into the picture.
 func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
+	if l, has := f.left[r.Unit]; has && a.at.Before(l.at) {
+		if r.Form == code.Whole && l.event == nil {
+			l.event = r.Event
+			f.left[r.Unit] = l
+		}
+		return
+	}
 	u := f.units[r.Unit]
 	other := r.Form == code.Whole && u != nil && u.Late != a.late && u.Event.UID == r.Event.UID // the unit has changed its lane
 	if (a.overtaken || other) && u != nil && !a.at.Add(-r.Age).After(u.At) {                    // a newer position is known
@@ -225,8 +264,7 @@ func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
 	}
 	switch {
 	case r.Form == code.Lost:
-		if u != nil {
-			f.drop(u)
+		if f.leave(r.Unit, a.at); u != nil {
 			news.Gone = append(news.Gone, u)
 		}
 		return
@@ -248,6 +286,7 @@ func (f *Far) record(now time.Time, a arrival, r *code.Record, news *News) {
 			u = &FarUnit{Number: r.Unit}
 			f.units[r.Unit] = u
 		}
+		delete(f.left, r.Unit)
 		f.uids[r.Event.UID] = u
 		u.Event, u.Version, u.said, u.Late, u.Fix = r.Event, r.Version, r.Version, a.late, code.FixOf(r.Event)
 		delete(f.lacking, r.Unit)
@@ -425,13 +464,18 @@ func (f *Far) Number(string, bool) (uint32, bool) { return 0, false }
 
 // Text is a unit's uid or callsign.
 func (f *Far) Text(number uint32, callsign bool) (string, bool) {
-	u := f.units[number]
+	l, gone := f.left[number]
+	if u := f.units[number]; u != nil {
+		l.event = u.Event
+	}
 	switch {
-	case u == nil:
+	case l.event == nil && !gone:
 		f.lack(longAgo, number) // the site that names the unit has its Whole
 		return "", false
+	case l.event == nil:
+		return "", false
 	case callsign:
-		return u.Event.Callsign(), true
+		return l.event.Callsign(), true
 	}
-	return u.Event.UID, true
+	return l.event.UID, true
 }

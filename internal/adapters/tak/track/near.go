@@ -39,6 +39,7 @@ type Near struct {
 	next    uint32
 	units   map[string]*Unit // by uid
 	numbers map[uint32]*Unit
+	forgot  []string // uids of units whose numbers were forgotten
 }
 
 // NewNear makes an empty table of at most so many units.
@@ -52,6 +53,30 @@ func (n *Near) Known(uid, callsign string, number uint32, version uint8) {
 	u.looks = callsign // never equal to a unit's looks, so the next report is a new version
 	n.units[uid], n.numbers[number] = u, u
 	n.next = max(n.next, number+1)
+	if len(n.units) > n.most {
+		n.makeRoom()
+	}
+}
+
+// Renew forgets all units if their numbers might not last until the next start; the caller then gives the table another Run.
+func (n *Near) Renew() bool {
+	if n.next <= code.MostUnits/2 {
+		return false
+	}
+	for uid := range n.units {
+		n.forgot = append(n.forgot, uid)
+	}
+	clear(n.units)
+	clear(n.numbers)
+	n.next = 1
+	return true
+}
+
+// Forgotten returns the units whose numbers were forgotten since the last call, by uid.
+func (n *Near) Forgotten() (uids []string) {
+	uids, n.forgot = n.forgot, nil
+	slices.Sort(uids)
+	return uids
 }
 
 // Get is a unit that is here now; nil: it is not.
@@ -88,7 +113,7 @@ func (n *Near) All() (list []*Unit) {
 func (n *Near) Report(now time.Time, e *cot.Event, cares []Care) (u *Unit, fresh bool) {
 	u = n.units[e.UID]
 	if u == nil {
-		if len(n.units) >= n.most && !n.makeRoom() {
+		if n.next >= code.MostUnits || len(n.units) >= n.most && !n.makeRoom() {
 			return nil, false
 		}
 		u = &Unit{Number: n.next, UID: e.UID}
@@ -123,6 +148,7 @@ func (n *Near) makeRoom() bool {
 	}
 	delete(n.units, oldest.UID)
 	delete(n.numbers, oldest.Number)
+	n.forgot = append(n.forgot, oldest.UID)
 	return true
 }
 
@@ -133,6 +159,12 @@ func (n *Near) Gone(uid string) *Unit {
 		u.Event = nil
 	}
 	return u
+}
+
+// Left says whether no unit of this number is here, nor may be back soon after a restart.
+func (n *Near) Left(number uint32) bool {
+	u := n.numbers[number]
+	return u == nil || u.Event == nil && !u.Heard.IsZero()
 }
 
 // Stale returns the units whose stale time has passed.

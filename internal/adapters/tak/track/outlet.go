@@ -37,6 +37,7 @@ type Outlet struct {
 	beside  time.Time // when this Outlet made a batch at about the same time as another site
 	hurry   bool      // a unit whose marks have changed is due
 	hurries Budget    // batches that may hurry, where all share a channel
+	refused time.Time // a batch was refused at once
 }
 
 // flight is a batch whose outcome is not known yet.
@@ -281,6 +282,16 @@ func (o *Outlet) Forget(now time.Time, numbers ...uint32) {
 	}
 }
 
+// Deny makes the next batch say that a unit is no more for which the audience has asked.
+func (o *Outlet) Deny(now time.Time, number uint32) {
+	if o.told[number] == nil {
+		o.told[number] = &told{gone: 1}
+		if o.since.IsZero() {
+			o.since = now
+		}
+	}
+}
+
 // Ended takes in that the batch of this number has arrived, or never will.
 func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
 	i := slices.IndexFunc(o.flights, func(f flight) bool { return f.number == number })
@@ -301,6 +312,14 @@ func (o *Outlet) Ended(now time.Time, number uint64, arrived bool) {
 	if len(f.told) > 0 {
 		o.Forget(now, f.told...)
 	}
+}
+
+// Refused takes in that the batch of this number will never arrive. One of this moment was not even taken: the next waits.
+func (o *Outlet) Refused(now time.Time, number uint64) {
+	if now.Equal(o.spoke) {
+		o.refused = now
+	}
+	o.Ended(now, number, false)
 }
 
 // Batch makes the batch that is due; nil: none is. Where the pace has no gap, the batch is then under way until Ended reports

@@ -330,3 +330,56 @@ func TestFlipsAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// Batches from before a unit went that arrive after that show it not again and raise no questions; a chat that arrives late can name it.
+// When the unit comes back it is shown. A site that asks for a unit that is no more is told so.
+func TestOvertakenByTheEnd(t *testing.T) {
+	p := newPair(t, pace)
+	var late []*code.Batch
+	batch := func() *code.Batch {
+		p.now = p.now.Add(2 * time.Second)
+		data, _, _ := p.out.Batch(p.now, p.near)
+		b, err := code.ParseBatch(data, p.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	p.report(report(t, "u", 54, 5, p.now))
+	late = append(late, batch()) // the whole event
+	p.report(report(t, "u", 54.01, 9, p.now))
+	late = append(late, batch()) // a position
+	u := p.near.Gone("u")
+	p.out.Gone(p.now, &Unit{Number: 1}, code.Withdrawn)
+	end := batch()
+	for _, known := range []bool{true, false} {
+		far := NewFar(5*time.Second, 0)
+		if known {
+			far.Apply(p.now, late[0], false)
+		}
+		far.Apply(p.now, end, false)
+		for _, i := range []int{1, 0} {
+			far.Apply(p.now, late[i], false)
+		}
+		uid, ok := far.Text(1, false)
+		sign, _ := far.Text(1, true)
+		if far.Find("u") != nil || far.Ask(p.now.Add(time.Hour)) != nil || !ok || uid != "u" || sign != "u" {
+			t.Errorf("known before %v: there is %v, asked for %v, its names are %q and %q", known, far.Find("u"), far.Ask(p.now.Add(time.Hour)), uid, sign)
+		}
+		if again := (&code.Batch{Run: end.Run, At: p.now.Add(time.Second), Start: end.Start, Promise: time.Minute, Records: late[0].Records}); known {
+			if far.Apply(p.now.Add(time.Second), again, false); far.Find("u") == nil {
+				t.Error("a unit that is back is not shown")
+			}
+		}
+	}
+	for i := range uint32(3 * mostLeft) {
+		p.far.leave(i, p.now)
+	}
+	if u == nil || len(p.far.left) != mostLeft {
+		t.Errorf("%v is gone, %d units are known to be no more", u, len(p.far.left))
+	}
+	p.out.Deny(p.now, 1)
+	if b := batch(); !p.near.Left(1) || len(b.Records) != 1 || b.Records[0].Form != code.Lost {
+		t.Errorf("the answer is %+v", b.Records)
+	}
+}

@@ -42,8 +42,15 @@ func (o *Outlet) Due() (at time.Time) {
 	if !at.IsZero() && !o.others.IsZero() && at.Before(o.others.Add(breath)) {
 		at = due.Latest(at, due.Earliest(o.others.Add(breath), o.spoke.Add(2*gap)))
 	}
+	if !at.IsZero() && o.pace.Gap == 0 && !o.refused.IsZero() {
+		at = due.Latest(at, o.refused.Add(o.pace.Age/refusedAgain))
+	}
 	return at
 }
+
+// refusedAgain is the part of the age after which a batch follows that was refused at once: there is no room for it, or its site was
+// taken out of the configuration.
+const refusedAgain = 4
 
 // breath is how long a shared channel stays free after a batch of another site, so that an urgent message never waits for two batches. A
 // site to which others leave no room waits twice its gap at most.
