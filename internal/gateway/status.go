@@ -68,7 +68,9 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		}
 	}
 	s.Month = b.billed.month(g.siteName)
-	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
+	if s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending); s.Drain != nil {
+		s.Drain.Messages += len(g.groups.secrets.keyless)
+	}
 	g.keys.Describe(&s)
 	g.groups.report(now, &s)
 	g.rollups.report(now, &s)
