@@ -106,6 +106,9 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 		ID: p.ID, Name: p.Name, Knows: l.Handshake.KnowsUs, Corpus: corpusName(l.Handshake.Corpus),
 		ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: *p.Counts,
 	}
+	if n, named := g.keys.Rosters.Node(p.ID); named {
+		_, _, ps.Enrolled = onRoster(g, n)
+	}
 	if at := l.Configured(); at.IsValid() {
 		ps.Configured = at.String()
 	}

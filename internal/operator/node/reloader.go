@@ -129,10 +129,13 @@ func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes 
 	return nil
 }
 
-// ends says what is lost when a peer is removed.
+// ends says what is lost when the section of a peer is removed.
 func ends(peers []api.PeerStatus, id uint16) string {
 	messages := 0
 	for _, p := range peers {
+		if p.ID == id && p.Enrolled {
+			return "the roster names it, so it stays a peer"
+		}
 		if p.ID == id {
 			waiting, underWay, _ := p.Messages()
 			messages = waiting + underWay
