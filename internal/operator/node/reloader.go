@@ -56,8 +56,8 @@ type reloader struct {
 	hups   chan os.Signal // SIGHUP; a signal during the start waits here
 }
 
-// reload reads the file again and applies it completely or not at all. In the latter case the error is a control.Refusal,
-// unless it is unknown whether the rules are in force.
+// reload reads the file again and applies it completely or not at all. In the latter case the error is a control.Refusal. With another
+// error a part is in force, or perhaps all.
 func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,20 +80,25 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	ofLink := func(c config.Change) bool {
 		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.") || c.Key == "[[silence]]"
 	}
-	if slices.ContainsFunc(answer.Changes, ofLink) {
-		if err := r.link(ctx, next); err != nil {
-			return nil, err
+	rules := func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }
+	part := false // of the new configuration is in force
+	for _, apply := range []struct {
+		needed bool
+		do     func() error
+	}{
+		{slices.ContainsFunc(answer.Changes, ofLink), func() error { return r.link(ctx, next) }},
+		{slices.ContainsFunc(answer.Changes, rules), func() error { return r.rules(ctx, next) }},
+		{next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()), func() error {
+			return r.view(ctx, jxtabridge.Viewed{View: jxtabridge.View(next.LAN.View), Rules: next.ViewRules()})
+		}},
+	} {
+		if !apply.needed {
+			continue
 		}
-	}
-	if slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }) {
-		if err := r.rules(ctx, next); err != nil {
-			return nil, err
+		if err := apply.do(); err != nil {
+			return nil, halted(err, part)
 		}
-	}
-	if next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()) {
-		if err := r.view(ctx, jxtabridge.Viewed{View: jxtabridge.View(next.LAN.View), Rules: next.ViewRules()}); err != nil {
-			return nil, err
-		}
+		part = true
 	}
 	for _, w := range next.Warnings() {
 		r.log.Warn("odd setting: " + w)
@@ -105,6 +110,19 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	r.log.Info("the configuration was reloaded", "changes", changes)
 	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil
+}
+
+// halted is the error of a reload that goes no further; part: some of the new configuration is in force.
+func halted(err error, part bool) error {
+	var no control.Refusal
+	switch {
+	case part:
+		return fmt.Errorf("a part of the new configuration is in force already, reload again: %v", err) // it wraps no Refusal
+	case errors.As(err, &no):
+		no.Text += "\nnothing was changed"
+		return no
+	}
+	return err
 }
 
 // peers marks new peers of which the journal already has records as needing a restart, because only a start reads these. For peers that
@@ -148,7 +166,7 @@ func ends(peers []api.PeerStatus, id uint16) string {
 func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	before, err := r.status(ctx)
 	if err != nil {
-		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error()}
 	}
 	r.order(gateway.NewLink{Peers: peersOf(next), More: reachedOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
 	return control.Obeyed(ctx, func() (bool, error) {
@@ -219,7 +237,7 @@ func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 func (r *reloader) rules(ctx context.Context, next *config.Config) error {
 	before, err := r.status(ctx)
 	if err != nil {
-		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error()}
 	}
 	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Routes: next.Routes, Compact: next.Rules})
 	return control.Obeyed(ctx, func() (bool, error) {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -55,6 +56,32 @@ func reloading(t *testing.T, is string, s *control.Snapshot) *reloader {
 		status: func(context.Context) (control.Snapshot, error) { return *s, nil }}
 	r.force.Store(cfg)
 	return r
+}
+
+// A reload that fails after a part of it is in force says so; before that it says that nothing was changed.
+func TestReloadThatFailsHalfWay(t *testing.T) {
+	next := strings.Replace(reloaded, "[[link.peer]]\nid = 3", "[[silence]]\nfrom = \"02:00\"\nto = \"03:00\"\n[[filter]]\ndirection = \"out\"\naction = \"deny\"\n[[link.peer]]\nid = 3", 1)
+	for _, c := range []struct {
+		fails uint64 // from that many NewLinks on
+		says  string
+		not   string
+	}{{1, "a part of the new configuration is in force already, reload again: ", "nothing was changed"}, {0, "nothing was changed", "in force already"}} {
+		s := &control.Snapshot{}
+		r := reloading(t, next, s)
+		asked := uint64(0)
+		r.status = func(context.Context) (control.Snapshot, error) {
+			if asked++; s.Gateway.Relinked >= c.fails && (c.fails == 0 || asked > 2) {
+				return *s, errors.New("the loop does not answer")
+			}
+			return *s, nil
+		}
+		_, err := r.reload(t.Context(), false)
+		if check.True(t, "an error", err != nil) {
+			check.Contains(t, "the error", err.Error(), c.says)
+			check.Contains(t, "the error", err.Error(), "the loop does not answer")
+			check.Lacks(t, "the error", err.Error(), c.not)
+		}
+	}
 }
 
 // A dry run says that a peer's messages are cancelled with its section, unless the roster names the peer.
