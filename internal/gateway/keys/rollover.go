@@ -309,7 +309,9 @@ func (o *Rosters) enter(at int, r *roster.Roster, key []byte, from string) error
 	}
 	o.list = slices.Insert(slices.Clone(o.list), at, r)
 	for _, gone := range o.list[min(len(o.list), seal.MaxEpochs):] {
-		o.cfg.Services.Record(BucketRoster, serialKey(gone.Serial), nil)
+		if !slices.ContainsFunc(o.list[:seal.MaxEpochs], func(r *roster.Roster) bool { return r.Serial == gone.Serial }) { // else it is that one's record
+			o.cfg.Services.Record(BucketRoster, serialKey(gone.Serial), nil)
+		}
 		o.cfg.Services.Record(BucketRoster, secondKey(gone), nil)
 	}
 	o.list = o.list[:min(len(o.list), seal.MaxEpochs)]
