@@ -153,7 +153,7 @@ var Rooms = []Room{
 	{"edge/rights", Edge, "edges", false, "Drops rights that the gateway's process does not need: files, system calls, core dumps.", []string{"edge/rights/calls"}},
 	{"edge/norm/cell", Edge, "edges", false, "Confines a process: namespaces, no capabilities, a short list of system calls.", []string{"edge/rights/calls"}},
 	{"edge/norm", Edge, "edges", false, "Runs libnorm in a confined child process, behind loopback addresses.", []string{"edge/norm/cell", "gateway/api", "link/elide"}},
-	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"adapters/xmpp/server", "edge/infile", "link/roster", "link/seal"}},
+	{"edge/keyfile", Edge, "edges", false, "Reads, makes and destroys the files that hold keys, tokens and certificates.", []string{"adapters/xmpp/server", "edge/atrest", "edge/infile", "link/roster", "link/seal"}},
 	{"edge/config", Edge, "edges", false, "Reads the configuration by one table of keys, and reports every mistake at once.", []string{
 		"adapters/interop", "adapters/tak/cot", "adapters/tak/rule", "adapters/xmpp/rule", "adapters/xmpp/server", "edge/infile", "edge/keyfile", "jxta", "jxtabridge", "link/compact",
 		"link/entropy", "link/profile", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/query", "rules/route", "site"}},

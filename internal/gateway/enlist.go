@@ -83,6 +83,35 @@ func (c *Config) enroll(records []api.Record) {
 	}
 }
 
+// onRoster says whether the roster makes a node a peer, and how it is reached: by which bearers, or else by which gateways.
+func onRoster(g *Gateway, n roster.Node) (on map[int]netip.AddrPort, via []uint16, is bool) {
+	on = reached(g.cfg.bearersOf(), n)
+	if len(on) == 0 && g.bearers[len(g.bearers)-1].Relay != nil {
+		via = g.cfg.willing
+	}
+	return on, via, len(on)+len(via) > 0
+}
+
+// enrolls makes a peer that no configuration names any more one that the roster names; false: it does not name it either.
+func enrolls(g *Gateway, p *peer) bool {
+	n, named := g.keys.Rosters.Node(p.ID)
+	on, via, is := onRoster(g, n)
+	if !named || !is {
+		return false
+	}
+	rename(g, p, n.Name)
+	p.Ashore, p.via = false, via
+	for _, l := range p.legs {
+		if l != nil {
+			l.Enrolled = true
+		}
+	}
+	if addr := on[0]; addr.IsValid() {
+		p.Link.Readdress(addr)
+	}
+	return true
+}
+
 // enlist adds the peers of a roster that has come while the gateway runs.
 func enlist(g *Gateway, now time.Time) {
 	nodes, since := g.keys.Rosters.Enrolled()
@@ -92,17 +121,14 @@ func enlist(g *Gateway, now time.Time) {
 		if n.ID == g.cfg.ID || p != nil && !p.Enrolled {
 			continue
 		}
-		on, via := reached(g.cfg.bearersOf(), n), []uint16(nil)
-		if len(on) == 0 && g.bearers[len(g.bearers)-1].Relay != nil {
-			via = g.cfg.willing
-		}
+		on, via, is := onRoster(g, n)
 		if p != nil {
 			if len(on) == 0 {
 				p.via = via
 			}
 			continue
 		}
-		if len(on)+len(via) == 0 {
+		if !is {
 			if len(n.Ways) > 0 && !slices.ContainsFunc(n.Ways, func(w roster.Way) bool {
 				return slices.ContainsFunc(g.bearers, func(b *bearer) bool { return b.name.Name == w.Bearer })
 			}) {

@@ -335,6 +335,7 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.transmit(now)
 	for _, b := range g.bearers {
 		b.lines.hush(b, &out)
+		b.silence.tell(b, &out)
 	}
 	for _, p := range g.peers {
 		before := p.unreachable()

@@ -135,6 +135,8 @@ func (gs *groups) restore(r api.Record) error {
 		return nil
 	case bucketUnread:
 		return gs.secrets.restore(r.Key)
+	case bucketKeyless:
+		return gs.secrets.restoreKeyless(r.Key, r.Value)
 	}
 	if len(r.Value) != 1 || entropy.CheckName(string(r.Key)) != nil {
 		return mail.ErrRecord
@@ -158,6 +160,9 @@ func (gs *groups) start(now time.Time) {
 		}
 	}
 	gs.saved = nil
+	if gs.engine == nil {
+		gs.sayKeyless(now) // in no group they cannot be said any more
+	}
 }
 
 // wanted are the groups that configuration and orders name, in order.
@@ -315,10 +320,9 @@ func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 	it := gs.item(now, tag, life, hops)
 	if body, ok := gs.seal(now, &it, body); ok {
 		gs.utter(now, it, body)
-	} else {
-		gs.secrets.wait(m)
+		return true
 	}
-	return true
+	return gs.wait(*m, now.Add(life))
 }
 
 // configured is the configuration of a group; nil: there is none.

@@ -253,6 +253,36 @@ func TestGroupWithAKeyOfItsOwn(t *testing.T) {
 	}
 }
 
+// A message that waits until it can be sealed outlives a restart, and a drain counts it.
+func TestWhatWaitsForAKeyOutlivesARestart(t *testing.T) {
+	w := world(t, 4, "iridium-certus-100", 8, keyed)
+	ship := w.Nodes[1]
+	w.Run(20 * time.Minute)
+	w.Cut(0, ship, true)
+	w.Run(2 * time.Minute)
+	ship.Site.Send(w, track(2, pipeHQ, 0, 200), 1)
+	w.Run(time.Second)
+	order(w, ship, api.Drain{On: true})
+	check.Equal(t, "messages that wait", ship.GW.Status(w.Now).Drain.Messages, 1)
+	w.Kill(ship, time.Second)
+	w.Run(2 * time.Minute)
+	w.Cut(0, ship, false)
+	w.Run(time.Hour)
+	check.Equal(t, "how often the others have it", fmt.Sprint(saidBy(w, ship, 0)), fmt.Sprint(all(3)))
+	check.Equal(t, "messages for which no key came", ship.GW.Status(w.Now).Dropped["group_keyless"], 0)
+
+	w.Cut(0, ship, true)
+	w.Run(2 * time.Minute)
+	ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+	w.Run(gateway.DefaultGroupLife / 2)
+	w.Kill(ship, time.Second)
+	w.Run(gateway.DefaultGroupLife)
+	check.Equal(t, "messages for which no key came", ship.GW.Status(w.Now).Dropped["group_keyless"], 1)
+	w.Cut(0, ship, false)
+	w.Run(time.Hour)
+	check.Equal(t, "how often the others have what has expired", fmt.Sprint(saidBy(w, ship, 1)), fmt.Sprint([]int{0, 0, 0}))
+}
+
 // A member that hears nothing of a leaving seals nothing a minute later. Its messages are there when it hears the others again.
 func TestADeafMemberSealsNothingForWhoHasLeft(t *testing.T) {
 	for _, p := range []string{"iridium-certus-100", "hf-2400"} {

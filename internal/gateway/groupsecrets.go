@@ -11,6 +11,7 @@ import (
 	"aldis/internal/gateway/mail"
 	"aldis/internal/ground/due"
 	"aldis/internal/link/entropy"
+	"aldis/internal/link/envelope"
 	"aldis/internal/site"
 )
 
@@ -20,11 +21,12 @@ import (
 const (
 	bucketGroupKeys = "group-keys"   // name -> keys.GroupKeys.Standing
 	bucketUnread    = "group-unread" // tag, origin, number of a message -> 1: its key is not here
+	bucketKeyless   = "group-unsaid" // order -> octets of the group's name, name, envelope in full
 )
 
 // Bounds.
 const (
-	mostKeyless = 64   // messages that wait for the first key of a group
+	mostKeyless = 64   // messages that wait until they can be sealed
 	mostUnread  = 1024 // messages whose key is not here
 	// partingTime is how long a node that has left a group with a key stays among the group's neighbours: its last message may need repair.
 	partingTime = 4 * time.Minute
@@ -42,11 +44,18 @@ type groupSecrets struct {
 	of       map[entropy.Tag]*keys.GroupKeys
 	standing map[string][]byte // of the journal, by name
 	parting  map[entropy.Tag]time.Time
-	keyless  []*site.Message
+	keyless  []keyless
+	last     uint64                    // order of the last of keyless
 	unread   map[unread]time.Time      // since when; never: this node has joined again since
-	lost     uint64                    // messages for which no key came
+	lost     uint64                    // messages for which no key came, of this node too
 	at       time.Time                 // when unread is looked through
 	asked    map[entropy.Tag]time.Time // when a neighbour was last asked whether it knows more
+}
+
+// keyless is a message of this node that waits until it can be sealed. It has an end.
+type keyless struct {
+	order uint64
+	*site.Message
 }
 
 type unread struct {
@@ -61,6 +70,21 @@ func newGroupSecrets() groupSecrets {
 func (u unread) key() []byte {
 	b := binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(nil, uint16(u.tag)), u.Origin)
 	return binary.BigEndian.AppendUint64(b, u.Number)
+}
+
+// restoreKeyless reads a record of bucketKeyless.
+func (s *groupSecrets) restoreKeyless(key, value []byte) error {
+	if len(key) != 8 || len(value) == 0 || len(value) <= int(value[0]) {
+		return mail.ErrRecord
+	}
+	m, _, _, err := envelope.Parse(value[1+value[0]:], nil)
+	if err != nil || m.Payload == nil {
+		return mail.ErrRecord
+	}
+	m.Payload.Open = string(value[1 : 1+value[0]])
+	s.last = max(s.last, binary.BigEndian.Uint64(key))
+	s.keyless = append(s.keyless, keyless{binary.BigEndian.Uint64(key), m.Payload})
+	return nil
 }
 
 // restore reads a key of bucketUnread.
@@ -85,13 +109,30 @@ func (s *groupSecrets) octets(tag entropy.Tag) int {
 	return keys.SealedOctets
 }
 
-// wait keeps a message until its group has a key.
-func (s *groupSecrets) wait(m *site.Message) {
-	if len(s.keyless) == mostKeyless {
-		s.keyless = s.keyless[1:]
-		s.lost++
+// wait keeps a message until it can be sealed, at most for its lifetime, and says whether it does.
+func (gs *groups) wait(m site.Message, expires time.Time) bool {
+	s := &gs.secrets
+	m.Expires = expires
+	full, err := envelope.Append(append([]byte{byte(len(m.Open))}, m.Open...), envelope.Message{Payload: &m}, 0, true)
+	if err != nil {
+		return false
 	}
-	s.keyless = append(s.keyless, m)
+	if len(s.keyless) == mostKeyless {
+		gs.unsay(s.keyless[0], false)
+		s.keyless = s.keyless[1:]
+	}
+	s.last++
+	s.keyless = append(s.keyless, keyless{s.last, &m})
+	gs.g.Record(bucketKeyless, binary.BigEndian.AppendUint64(nil, s.last), full)
+	return true
+}
+
+// unsay takes a message that has waited out of the journal; not said, it is lost.
+func (gs *groups) unsay(m keyless, said bool) {
+	gs.g.Record(bucketKeyless, binary.BigEndian.AppendUint64(nil, m.order), nil)
+	if !said {
+		gs.secrets.lost++
+	}
 }
 
 // due is when turnSecrets has something to do; zero: never.
@@ -103,6 +144,7 @@ func (s *groupSecrets) due() (at time.Time) {
 		at = due.Earliest(at, end)
 	}
 	for _, m := range s.keyless {
+		at = due.Earliest(at, m.Expires)
 		if asked := s.asked[entropy.TagOf(m.Open)]; !asked.IsZero() {
 			at = due.Earliest(at, asked.Add(sureTry))
 		}
@@ -151,7 +193,7 @@ func (gs *groups) parts(now time.Time, tag entropy.Tag, name string) bool {
 			gs.read(u)
 		}
 	}
-	s.keyless = slices.DeleteFunc(s.keyless, func(m *site.Message) bool { return m.Open == name })
+	gs.sayKeyless(now) // those of this group are lost
 	s.parting[tag] = now.Add(partingTime)
 	return true
 }
@@ -245,11 +287,14 @@ func (gs *groups) sayKeyless(now time.Time) {
 	gs.secrets.keyless = nil
 	for _, m := range waiting {
 		tag := entropy.TagOf(m.Open)
-		switch gs.assure(now, tag); {
-		case !m.Expires.IsZero() && !m.Expires.After(now):
-		case gs.sure(now, tag) && gs.secrets.of[tag].Mark() != "":
-			gs.say(now, m, false)
-		default:
+		k := gs.secrets.of[tag]
+		if k == nil || gs.names[tag] != m.Open || !m.Expires.After(now) { // nil: the group has no key of its own any more, or this node left it
+			gs.unsay(m, false)
+			continue
+		}
+		if gs.assure(now, tag); gs.sure(now, tag) && k.Mark() != "" {
+			gs.unsay(m, gs.say(now, m.Message, false))
+		} else {
 			gs.secrets.keyless = append(gs.secrets.keyless, m)
 		}
 	}

@@ -318,6 +318,30 @@ func TestJoinByABearerCalledRelay(t *testing.T) {
 	check.Equal(t, "messages at HQ", len(w.Nodes[0].Site.Got), 1)
 }
 
+// A reload that no longer names a site which the roster names keeps it, as a restart would.
+func TestWhomTheRosterNamesStaysWithoutAConfiguration(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 1, air.ByRoster(0), func(c *sim.Config) {
+		configure := c.Configure
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			peers := g.Peers
+			if configure(n, g); n.ID == 1 {
+				g.Peers = peers
+			}
+		}
+	})
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	w.Run(5 * time.Minute)
+	ship.Site.Send(w, track(2, pipeHQ, 0, 200), 1)
+	check.True(t, "the status says that it would stay", hq.GW.Status(w.Now).Peers[0].Enrolled)
+	w.Give(hq, gateway.NewLink{})
+	ship.Site.Send(w, track(2, pipeHQ, 1, 200), 1)
+	hq.Site.Send(w, track(1, pipeShip, 2, 200), 2)
+	w.Run(5 * time.Minute)
+	check.Equal(t, "peers of HQ", len(hq.GW.Status(w.Now).Peers), 1)
+	check.Equal(t, "messages at HQ", len(hq.Site.Got), 2)
+	check.Equal(t, "messages at the ship", len(ship.Site.Got), 1)
+}
+
 // A ship joins a star whose shore passes on messages for others, as the roster says: it and the other ships speak to each other at once,
 // without a via key, an edit or a restart. The state of its site is there as well, and all go on after restarts.
 func TestJoinThroughARelay(t *testing.T) {

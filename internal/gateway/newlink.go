@@ -28,17 +28,14 @@ type roll struct {
 // newLink takes those changes to the link that are possible while it works.
 func (g *Gateway) newLink(now time.Time, e NewLink) {
 	for _, p := range slices.Clone(g.peers) {
-		if !p.Enrolled && !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) {
+		if !p.Enrolled && !slices.ContainsFunc(e.Peers, func(pc PeerConfig) bool { return pc.ID == p.ID }) && !enrolls(g, p) {
 			g.leave(now, p)
 		}
 	}
 	for _, pc := range e.Peers {
 		switch p := g.byID[pc.ID]; {
 		case p != nil:
-			if p.Name != pc.Name {
-				g.Note("info", "a peer has another name", "id", p.ID, "name", pc.Name, "before", p.Name)
-				p.Name = pc.Name
-			}
+			rename(g, p, pc.Name)
 			p.Link.Readdress(pc.Addr)
 			p.via = pc.Via
 			if p.Ashore = pc.Shore; p.Ashore && p.Handshake.Unmet {
@@ -63,6 +60,13 @@ func (g *Gateway) newLink(now time.Time, e NewLink) {
 		}
 	}
 	g.roll.replaced++
+}
+
+func rename(g *Gateway, p *peer, name string) {
+	if p.Name != name {
+		g.Note("info", "a peer has another name", "id", p.ID, "name", name, "before", p.Name)
+		p.Name = name
+	}
 }
 
 // join adds a new peer, of which nothing is known. on has its addresses on the bearers that reach it, by their place in the list.

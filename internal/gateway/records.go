@@ -73,6 +73,7 @@ var buckets = map[string]string{
 	bucketOpen:        "an open message of a group, or which were received",
 	bucketGroupKeys:   "the keys of a group, and who is in it",
 	bucketUnread:      "that the key of an open message is not here",
+	bucketKeyless:     "an open message of this site that waits for a key",
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }
 
@@ -94,7 +95,7 @@ func Buckets() []string {
 // refusal of old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketHeld, bucketOpen, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
+	case "mail", "path", bucketDeliver, bucketHeld, bucketOpen, bucketKeyless, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
 		return true
 	}
 	return false
@@ -179,7 +180,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			}
 			r.Bucket, r.Key = "waiting", slices.Concat(r.Key[:2], []byte{0, 0}, r.Key[2:3], r.Key[6:])
 			k.Again++
-		case "waiting", "mail", "ordered", bucketStanding, bucketRollup, bucketBill, bucketDay, bucketHeld, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
+		case "waiting", "mail", "ordered", bucketStanding, bucketRollup, bucketBill, bucketDay, bucketHeld, bucketKeyless, "path", bucketOwn, bucketFar, bucketBridge, bucketAdapter, bucketDeliver, keys.BucketRoster:
 		case mail.BucketEarly:
 			// Its sender was told over P_Mul that it is here, and sends it no more. In the other queues it is sent anew.
 			if len(r.Key) <= 2 || frame.Queue(r.Key[2]) != mail.Group {

@@ -167,7 +167,7 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.cfg.restoreFirst(string(r.Value))
 	case bucketHeld:
 		return g.passed.restore(r.Key, r.Value)
-	case bucketGroup, bucketOpen, bucketGroupKeys, bucketUnread:
+	case bucketGroup, bucketOpen, bucketGroupKeys, bucketUnread, bucketKeyless:
 		return g.groups.restore(r)
 	case bucketRollup:
 		return g.rollups.restore(r.Value)

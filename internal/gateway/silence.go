@@ -24,6 +24,7 @@ type silence struct {
 	on    bool     // by the operator's order
 	// spent: the bearer's octets of the day are used up; lifted: a message goes beyond them.
 	spent, lifted bool
+	told          bool // to the edge, that the bearer is silent
 	until         time.Time
 	left          time.Duration // that must pass after from; only with until
 	from          time.Duration // a time of clocks
@@ -41,6 +42,15 @@ func (s *silence) byOrder() bool { return s.itself() || s.all != nil && s.all.qu
 
 // itself is quiet by this silence alone.
 func (s *silence) itself() bool { return s.fixed || s.on }
+
+// tell tells the edge of a silence that has begun on a bearer.
+func (s *silence) tell(b *bearer, out *api.Output) {
+	if on := s.byOrder(); on != s.told {
+		if s.told = on; on {
+			out.Silent = append(out.Silent, b.index)
+		}
+	}
+}
 
 // key is the silence's key in bucketSilence.
 func (s *silence) key() []byte {

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
+	"aldis/internal/rules/calendar"
 )
 
 // order gives a node's gateway an order of its operator.
@@ -127,5 +129,30 @@ func TestSilenceAnnouncedIntoADeadLink(t *testing.T) {
 	once(t, w, hq.Site, 2, *sent)
 	if notes := strings.Join(w.Notes, "\n"); strings.Contains(notes, "a peer goes silent") {
 		t.Errorf("HQ was told of a silence that was over\n%s", tail(w.Notes))
+	}
+}
+
+// The edge is told of each silence that begins, by an order and by a window, on all bearers: datagrams of earlier Steps that still wait there
+// for a commit are not to leave.
+func TestTheEdgeLearnsOfASilence(t *testing.T) {
+	l := newLone(t)
+	l.cfg.Windows = calendar.Windows{calendar.Window{Begins: noon.Add(10 * time.Minute), Ends: noon.Add(20 * time.Minute)}}
+	l.start(noon, 0)
+	for _, c := range []struct {
+		after time.Duration
+		ev    api.Event
+		told  bool
+	}{
+		{1 * time.Minute, nil, false},
+		{2 * time.Minute, api.Silence{On: true}, true},
+		{3 * time.Minute, api.Silence{On: true, Until: noon.Add(time.Hour)}, false}, // it is silent already
+		{4 * time.Minute, api.Silence{}, false},
+		{5 * time.Minute, api.Silence{On: true, Until: noon.Add(6 * time.Minute)}, true},
+		{7 * time.Minute, nil, false},
+		{10 * time.Minute, nil, true},
+		{21 * time.Minute, nil, false},
+	} {
+		out := l.gw.Step(noon.Add(c.after), c.ev)
+		check.Equal(t, "told after "+c.after.String(), slices.Equal(out.Silent, []int{0}), c.told)
 	}
 }

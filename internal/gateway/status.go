@@ -71,7 +71,9 @@ func (g *Gateway) Status(now time.Time) api.Status {
 		}
 	}
 	s.Month = b.billed.month(g.siteName)
-	s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending)
+	if s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending); s.Drain != nil {
+		s.Drain.Messages += len(g.groups.secrets.keyless)
+	}
 	g.keys.Describe(&s)
 	g.groups.report(now, &s)
 	g.rollups.report(now, &s)
@@ -106,6 +108,9 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 	ps := api.PeerStatus{
 		ID: p.ID, Name: p.Name, Knows: l.Handshake.KnowsUs, Corpus: corpusName(l.Handshake.Corpus),
 		ItemsHeld: g.replica.HeldBy(p.ID), ItemsUnderWay: g.replica.Flying(p.ID), FarItems: len(p.far.items), PeerCounts: *p.Counts,
+	}
+	if n, named := g.keys.Rosters.Node(p.ID); named {
+		_, _, ps.Enrolled = onRoster(g, n)
 	}
 	if at := l.Configured(); at.IsValid() {
 		ps.Configured = at.String()

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway"
+	"aldis/internal/gateway/keys"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
@@ -51,6 +52,16 @@ func startWith(w *sim.World, n *sim.Node, r *roster.Roster) {
 		c.Trust = &trust
 	})
 	w.Kill(n, time.Second)
+}
+
+// rostersOf are how many rosters of a serial a node's journal has.
+func rostersOf(n *sim.Node, serial uint32) (count int) {
+	for _, r := range n.Journal() {
+		if is, err := roster.Parse(r.Value); r.Bucket == keys.BucketRoster && err == nil && is.Serial == serial {
+			count++
+		}
+	}
+	return count
 }
 
 // Two rosters of one serial are named at every gateway when they hear of each other. A node that a roster has taken out is not heard
@@ -99,6 +110,12 @@ func TestTwoRostersOfOneSerial(t *testing.T) {
 			for _, n := range w.Nodes[:3] {
 				s := n.GW.Status(w.Now).Roster
 				check.True(in, n.Name+" goes by the third", s.Serial == 3 && len(s.Digests) == 1 && !s.Differs, s)
+			}
+			for _, left := range []int{2, 2, 1, 0} { // of the two in the journals, while newer rosters push them out
+				check.Equal(in, "rosters of serial 2 that hq has", rostersOf(hq, 2), left)
+				next = w.Roster(next, time.Time{}, w.Nodes[:3]...)
+				w.Give(hq, gateway.NewRoster{Roster: next})
+				w.Run(time.Minute)
 			}
 		}
 	}

@@ -327,6 +327,9 @@ func (d *Daemon) feed(now time.Time, ev api.Event) {
 	out := d.step(now, ev)
 	d.deadline = out.Deadline
 	d.note(out.Notes)
+	if len(out.Silent) > 0 {
+		d.silence(out.Silent)
+	}
 	d.outputs = append(d.outputs, out)
 }
 

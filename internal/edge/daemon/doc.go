@@ -23,7 +23,8 @@
 // The journal writes beside the loop, so that local peers do not wait for a slow disk. An output with records waits
 // for its commit, and so does everything for the link behind it, in order. A commit takes all records that have
 // gathered since the last one. An output that has no record and concerns only local peers leaves at once, but never
-// overtakes output for the same connection: docs/decisions/commits.md.
+// overtakes output for the same connection: docs/decisions/commits.md. When a silence begins, datagrams that still wait
+// are dropped, and custody repairs the loss.
 //
 // # When the journal cannot write
 //

@@ -31,7 +31,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		held: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "aldis_journal_held_bytes", Help: "Octets kept in memory because the journal cannot write."}),
 		datagramsLost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "aldis_link_datagrams_withheld_total", Help: "Datagrams not sent because the journal could not write."}),
+			Name: "aldis_link_datagrams_withheld_total", Help: "Datagrams not sent because the journal could not write, or because a silence began while they waited for it."}),
 		clockJumps: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "aldis_clock_jumps_total", Help: "Times that the wall clock was set by a second or more."}),
 		clockAhead: prometheus.NewGauge(prometheus.GaugeOpts{

@@ -149,6 +149,22 @@ func (d *Daemon) withoutDatagrams(out api.Output) api.Output {
 	return out
 }
 
+// silence takes away the datagrams of earlier outputs for bearers on which a silence has begun: a slow commit may hold them back until long
+// after the silence was confirmed. The output of the silence itself keeps its announcement.
+func (d *Daemon) silence(bearers []int) {
+	quiet := func(g api.Datagram) bool { return slices.Contains(bearers, g.Bearer) }
+	for _, list := range [][]api.Output{d.waits.queue, d.outputs} {
+		for i, out := range list {
+			list[i].Datagrams = slices.DeleteFunc(slices.Clone(out.Datagrams), quiet)
+			d.metrics.datagramsLost.Add(float64(len(out.Datagrams) - len(list[i].Datagrams)))
+		}
+	}
+	d.waits.octets = 0
+	for _, out := range d.waits.queue {
+		d.waits.octets += size(out)
+	}
+}
+
 // write begins a commit of the whole queue, unless a commit is in progress, the journal rests after a failure, or more records may
 // gather first.
 func (d *Daemon) write(mono time.Duration) {

@@ -9,6 +9,8 @@ import (
 
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
+	"aldis/internal/jxtabridge"
+	"aldis/internal/lab/check"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
 )
@@ -85,4 +87,39 @@ func TestSilenceWhileTheClockIsSet(t *testing.T) {
 			w.end(t)
 		})
 	}
+}
+
+// A silence that has begun holds: a slow commit that ends in it lets no earlier datagram go on a silent bearer, only the announcement.
+func TestSilenceHoldsOverASlowCommit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(func(now time.Time, ev api.Event) api.Output {
+			out := byConn(now, ev)
+			switch ev := ev.(type) {
+			case api.Silence:
+				out.Records = []api.Record{{Bucket: "b", Key: []byte("silence"), Value: []byte{1}}}
+				out.Datagrams, out.Silent = []api.Datagram{{Data: []byte("announced")}}, []int{0}
+			case api.LAN:
+				if n := ev.Event.(jxtabridge.Opened).Conn; n == 101 {
+					out.Datagrams = append(out.Datagrams, api.Datagram{Bearer: 1, Data: []byte("elsewhere")})
+				}
+			}
+			return out
+		})
+		w.slow = make(chan struct{})
+		w.start()
+		w.post(opened(100))
+		synctest.Wait()
+		w.post(opened(101))
+		w.post(opened(1))
+		synctest.Wait()
+		w.PostOrder(api.Silence{On: true})
+		pass(3 * time.Second)
+		expect(t, w.take())
+		close(w.slow)
+		pass(time.Second)
+		expect(t, w.take(), "commit 100", "send 100 body", "api.NormStart",
+			"commit 101 silence", "send 101 body", "datagram elsewhere", "api.NormStart", "send 1 body", "datagram announced")
+		check.Equal(t, "octets that wait", w.waits.octets, 0)
+		w.end(t)
+	})
 }

@@ -21,8 +21,12 @@ func KeysIn(dir string) (keys []string) {
 		return nil
 	}
 	for _, e := range entries {
-		if ext := filepath.Ext(e.Name()); e.Type().IsRegular() && (ext == ".key" || ext == ".p12") {
-			keys = append(keys, filepath.Join(dir, e.Name()))
+		path := filepath.Join(dir, e.Name())
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() { // a link to a file counts
+			continue
+		}
+		if ext := filepath.Ext(path); ext == ".key" || ext == ".p12" {
+			keys = append(keys, path)
 		}
 	}
 	return keys
@@ -31,25 +35,41 @@ func KeysIn(dir string) (keys []string) {
 // ErrRuns says that a gateway uses a file that is to be destroyed.
 var ErrRuns = errors.New("a gateway runs on it: stop that one first, or it writes the destroyed data again")
 
-// Destroyable are the files below a data directory that Destroy shall remove: all but the audit log, which records the destruction.
+// Destroyable are the files below a data directory that Destroy shall remove: all but the audit log, which records the destruction. Links to
+// files are among them. An error besides ErrRuns says what is not.
 func Destroyable(dataDir string) (files []string, err error) {
-	err = filepath.WalkDir(dataDir, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), "audit.log") {
-			return err
-		}
-		if err := unused(path); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		files = append(files, path)
-		return nil
-	})
+	root, err := filepath.EvalSymlinks(dataDir) // WalkDir follows no link
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return files, nil
+	var left error
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			left = errors.Join(left, err)
+			return nil
+		}
+		info, err := os.Stat(path)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || strings.HasPrefix(e.Name(), "audit.log"):
+		case err != nil:
+			left = errors.Join(left, err)
+		case info.IsDir() && !e.IsDir():
+			left = errors.Join(left, fmt.Errorf("%s: a link to a directory, which is not destroyed: do that by hand", path))
+		case info.Mode().IsRegular():
+			if err := unused(path); errors.Is(err, ErrRuns) {
+				return fmt.Errorf("%s: %w", path, err)
+			}
+			files = append(files, path) // Destroy says why it cannot be opened
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return files, left
 }
 
 // unused says that no gateway holds a file.

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"aldis/internal/edge/atrest"
 	"aldis/internal/edge/infile"
 	"aldis/internal/link/roster"
 	"aldis/internal/link/seal"
@@ -178,6 +179,9 @@ func WriteNew(file, text string, mode fs.FileMode) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
+	if err == nil {
+		err = atrest.SyncDir(filepath.Dir(file)) // otherwise a power cut may lose the new file's name
+	}
 	if err != nil {
 		os.Remove(file) // half a key is worse than none
 		return fmt.Errorf("%s cannot be written: %w", filepath.Clean(file), infile.Why(err))
@@ -185,7 +189,7 @@ func WriteNew(file, text string, mode fs.FileMode) error {
 	return nil
 }
 
-// Replace writes a file anew, completely or not at all.
+// Replace writes a file anew, completely or not at all. Once it has returned without an error, a loss of power does not bring the old one back.
 func Replace(file, text string, mode fs.FileMode) error {
 	next := file + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -194,7 +198,7 @@ func Replace(file, text string, mode fs.FileMode) error {
 	if err := WriteNew(next, text, mode); err != nil {
 		return err
 	}
-	if err := os.Rename(next, file); err != nil {
+	if err := errors.Join(os.Rename(next, file), atrest.SyncDir(filepath.Dir(file))); err != nil {
 		return fmt.Errorf("%s cannot be written: %w", file, infile.Why(err))
 	}
 	return nil

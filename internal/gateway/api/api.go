@@ -213,6 +213,7 @@ type Output struct {
 	Datagrams []Datagram // to send
 	Norm      []NormCommand
 	Hush      []Hush // after Datagrams
+	Silent    []int  // bearers on which a silence has begun: what earlier Steps wanted sent on them and has not left yet may not leave
 	Notes     []site.Note
 	Deadline  time.Time // zero: nothing to wait for
 }

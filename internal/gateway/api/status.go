@@ -210,6 +210,7 @@ type PeerStatus struct {
 	LinkSince time.Time `json:"link_since,omitzero"`
 	LastHeard string    `json:"last_heard,omitempty"` // RFC 3339; empty: not in this run
 	Knows     bool      `json:"knows_us"`             // it has confirmed this start, so that short datagrams will do
+	Enrolled  bool      `json:"enrolled,omitempty"`   // the roster names it on a bearer of this gateway: it stays a peer without a [[link.peer]]
 	// KnownSince is when this run came to know the peer: its start, or when a reload brought the peer.
 	KnownSince    time.Time `json:"known_since,omitzero"`
 	Waiting       int       `json:"waiting"`                  // in custody without a number, news of this site included: see Messages

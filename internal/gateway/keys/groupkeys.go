@@ -60,6 +60,7 @@ const (
 	rankWait      = 2 * time.Minute
 	rejoinAfter   = time.Hour
 	mostAhead     = 1 << 10 // serials that a key may be ahead of the newest here
+	mostFirst     = 1 << 24 // serial of the first key here: the highest of all would leave none for the next key
 	// SealedOctets is by how many octets a content grows.
 	SealedOctets = 1 + markOctets + groupTag
 )
@@ -260,7 +261,7 @@ func (g *GroupKeys) take(now time.Time, by uint16, number uint64, b []byte) (cha
 	if maker, is := slices.BinarySearch(p.members, by); is && maker < at {
 		at--
 	}
-	if newest != nil && p.serial > uint64(newest.Serial)+mostAhead {
+	if newest == nil && p.serial > mostFirst || newest != nil && p.serial > uint64(newest.Serial)+mostAhead {
 		return false, ErrGroup
 	}
 	if at -= p.first; at < 0 || len(p.copies) < (at+1)*copyOctets {
@@ -397,7 +398,9 @@ func (g *GroupKeys) Make(now time.Time, number uint64, octets int) (says [][]byt
 	}
 	k := groupKey{Serial: 1, By: g.self, For: g.Members()}
 	if last := g.newest(); last != nil {
-		k.Serial = last.Serial + 1
+		if k.Serial = last.Serial + 1; k.Serial == 0 {
+			return nil // a key of serial 0 would be older than all, and not end the want of one
+		}
 	}
 	var drawn [32]byte
 	g.chance(&drawn)

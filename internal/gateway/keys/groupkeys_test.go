@@ -2,6 +2,7 @@ package keys
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 	"time"
@@ -144,6 +145,34 @@ func TestGroupKeysOfTwoHalves(t *testing.T) {
 	c.run(5 * time.Minute)
 	for id := uint16(1); id <= 4; id++ {
 		check.Equal(t, "how many read", len(c.say(id)), 3)
+	}
+}
+
+// A member that gives its key the highest serial that there is, and leaves, does not have the others make keys without end.
+func TestGroupKeyWithTheLastSerial(t *testing.T) {
+	for _, first := range []bool{true, false} { // whether its key is the first
+		c := newCrew(3)
+		if evil := c.members[3]; first {
+			for id := uint16(1); id <= 3; id++ {
+				c.hear(id, c.members[id].Join(c.now, c.number+1))
+			}
+			evil.standing.Keys, evil.makes = []groupKey{{Serial: math.MaxUint32 - 1, By: 3}}, c.now
+			for _, body := range evil.Make(c.now, c.number+1, 10_000) {
+				c.hear(3, body)
+			}
+		} else {
+			c.run(time.Minute)
+			for id := uint16(1); id <= 2; id++ { // as it may be in the journal
+				c.members[id].enter(groupKey{Serial: math.MaxUint32, By: 3, For: []uint16{1, 2, 3}})
+			}
+		}
+		delete(c.members, 3)
+		c.hear(3, []byte{groupLeaves})
+		keys := c.run(time.Hour)
+		check.True(t, "keys in an hour", keys <= 2, keys)
+		if first {
+			check.Same(t, "who reads", c.say(1), []uint16{2})
+		}
 	}
 }
 

@@ -189,7 +189,7 @@ func (o *Rosters) said() uint16 {
 // air when it was told, or has forgotten it for newer ones.
 func (o *Rosters) Behind(id uint16) bool {
 	s := o.known[id].keeps
-	if n, _ := o.named(id); s.newest == 0 && n.Since > o.use { // it came with a later roster
+	if n, _ := o.Node(id); s.newest == 0 && n.Since > o.use { // it came with a later roster
 		return true
 	}
 	return s.newest != 0 && (!s.has(o.use) || o.use == o.common.Serial && o.differs(s))
@@ -213,8 +213,8 @@ func (o *Rosters) seals(serial uint32) {
 	o.cfg.Services.Record(BucketRoster, serialKey(0), serialKey(serial))
 }
 
-// named is a node of the newest roster; false: the roster does not name it, or there is no roster.
-func (o *Rosters) named(id uint16) (roster.Node, bool) {
+// Node is a node of the newest roster; false: the roster does not name it, or there is no roster.
+func (o *Rosters) Node(id uint16) (roster.Node, bool) {
 	if o.common == nil {
 		return roster.Node{}, false
 	}
@@ -309,7 +309,9 @@ func (o *Rosters) enter(at int, r *roster.Roster, key []byte, from string) error
 	}
 	o.list = slices.Insert(slices.Clone(o.list), at, r)
 	for _, gone := range o.list[min(len(o.list), seal.MaxEpochs):] {
-		o.cfg.Services.Record(BucketRoster, serialKey(gone.Serial), nil)
+		if !slices.ContainsFunc(o.list[:seal.MaxEpochs], func(r *roster.Roster) bool { return r.Serial == gone.Serial }) { // else it is that one's record
+			o.cfg.Services.Record(BucketRoster, serialKey(gone.Serial), nil)
+		}
 		o.cfg.Services.Record(BucketRoster, secondKey(gone), nil)
 	}
 	o.list = o.list[:min(len(o.list), seal.MaxEpochs)]
@@ -401,7 +403,7 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 	if !m.keeps.has(epoch) {
 		o.knows(m, m.keeps.with(epoch))
 	}
-	if n, _ := o.named(id); epoch > o.use && n.Since <= o.use { // a node that came later has no other roster
+	if n, _ := o.Node(id); epoch > o.use && n.Since <= o.use { // a node that came later has no other roster
 		o.seals(epoch)
 		o.turnKeys()
 	}
@@ -410,7 +412,7 @@ func (o *Rosters) used(id uint16, epoch uint32) {
 // Heard takes from a greeting of a peer which others that peer has heard. Where the peer is new, those have the roster that names it, for
 // else they could not have answered.
 func (o *Rosters) Heard(id uint16, f frame.Greeting) {
-	n, _ := o.named(id)
+	n, _ := o.Node(id)
 	for _, of := range f.Members {
 		if m := o.known[of.ID]; m != nil && of.HeardIncarnation != 0 && m.keeps.newest != 0 && m.keeps.newest < n.Since {
 			o.knows(m, m.keeps.with(n.Since))

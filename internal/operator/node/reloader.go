@@ -58,8 +58,8 @@ type reloader struct {
 	hups   chan os.Signal // SIGHUP; a signal during the start waits here
 }
 
-// reload reads the file again and applies it completely or not at all. In the latter case the error is a control.Refusal,
-// unless it is unknown whether the rules are in force.
+// reload reads the file again and applies it completely or not at all. In the latter case the error is a control.Refusal. With another
+// error a part is in force, or perhaps all.
 func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -82,22 +82,27 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	ofLink := func(c config.Change) bool {
 		return strings.HasPrefix(c.Key, "[[link.") || strings.HasPrefix(c.Key, "link.") || c.Key == "[[silence]]"
 	}
+	rules := func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }
 	all := r.unsure
 	r.unsure = true // until the loop has confirmed every order
-	if all || slices.ContainsFunc(answer.Changes, ofLink) {
-		if err := r.link(ctx, next); err != nil {
-			return nil, err
+	part := all     // of the new configuration is in force, or may be
+	for _, apply := range []struct {
+		needed bool
+		do     func() error
+	}{
+		{slices.ContainsFunc(answer.Changes, ofLink), func() error { return r.link(ctx, next) }},
+		{slices.ContainsFunc(answer.Changes, rules), func() error { return r.rules(ctx, next) }},
+		{next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()), func() error {
+			return r.view(ctx, jxtabridge.Viewed{View: jxtabridge.View(next.LAN.View), Rules: next.ViewRules()})
+		}},
+	} {
+		if !all && !apply.needed {
+			continue
 		}
-	}
-	if all || slices.ContainsFunc(answer.Changes, func(c config.Change) bool { return strings.HasPrefix(c.Key, "[[") && !ofLink(c) }) {
-		if err := r.rules(ctx, next); err != nil {
-			return nil, err
+		if err := apply.do(); err != nil {
+			return nil, halted(err, part)
 		}
-	}
-	if all || next.LAN.View != now.LAN.View || !slices.Equal(next.ViewRules(), now.ViewRules()) {
-		if err := r.view(ctx, jxtabridge.Viewed{View: jxtabridge.View(next.LAN.View), Rules: next.ViewRules()}); err != nil {
-			return nil, err
-		}
+		part = true
 	}
 	r.unsure = false
 	for _, w := range next.Warnings() {
@@ -110,6 +115,19 @@ func (r *reloader) reload(ctx context.Context, dryRun bool) (any, error) {
 	r.log.Info("the configuration was reloaded", "changes", changes)
 	r.keep(audit.Entry{Kind: audit.Changed, What: changes})
 	return answer, nil
+}
+
+// halted is the error of a reload that goes no further; part: some of the new configuration is in force.
+func halted(err error, part bool) error {
+	var no control.Refusal
+	switch {
+	case part:
+		return fmt.Errorf("a part of the new configuration is in force already, reload again: %v", err) // it wraps no Refusal
+	case errors.As(err, &no):
+		no.Text += "\nnothing was changed"
+		return no
+	}
+	return err
 }
 
 // peers marks new peers of which the journal already has records as needing a restart, because only a start reads these. For peers that
@@ -134,10 +152,13 @@ func (r *reloader) peers(ctx context.Context, now, next *config.Config, changes 
 	return nil
 }
 
-// ends says what is lost when a peer is removed.
+// ends says what is lost when the section of a peer is removed.
 func ends(peers []api.PeerStatus, id uint16) string {
 	messages := 0
 	for _, p := range peers {
+		if p.ID == id && p.Enrolled {
+			return "the roster names it, so it stays a peer"
+		}
 		if p.ID == id {
 			waiting, underWay, _ := p.Messages()
 			messages = waiting + underWay
@@ -150,7 +171,7 @@ func ends(peers []api.PeerStatus, id uint16) string {
 func (r *reloader) link(ctx context.Context, next *config.Config) error {
 	before, err := r.status(ctx)
 	if err != nil {
-		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error()}
 	}
 	r.order(gateway.NewLink{Peers: peersOf(next), More: reachedOf(next), Keepalive: next.Link.Keepalive, Tariff: next.Link.Profile.Tariff, Windows: next.Silences})
 	return control.Obeyed(ctx, func() (bool, error) {
@@ -221,7 +242,7 @@ func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 func (r *reloader) rules(ctx context.Context, next *config.Config) error {
 	before, err := r.status(ctx)
 	if err != nil {
-		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error() + "\nnothing was changed"}
+		return control.Refusal{Code: http.StatusServiceUnavailable, Text: err.Error()}
 	}
 	r.order(gateway.NewRules{Filter: next.Filters, Messages: next.Messages, Routes: next.Routes, Compact: next.Rules})
 	return control.Obeyed(ctx, func() (bool, error) {
