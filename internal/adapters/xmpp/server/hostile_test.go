@@ -183,6 +183,25 @@ func TestEndsAmongOthers(t *testing.T) {
 	}
 }
 
+// A session that the client's own stanza ends, because too much waits for the client, leaves nothing of itself in the journal.
+func TestEndsItself(t *testing.T) {
+	for _, last := range []string{"<message to='anna@ship.example/a' type='chat'><body>x</body></message>", "<presence type='unavailable'/>"} {
+		w := newWorld(t, "anna")
+		anna := w.login("anna", "a")
+		token := w.token(anna)
+		w.say(anna, "<presence to='anna@ship.example/a'/>")
+		for i := range 1998 {
+			w.say(anna, "<iq type='get' id='%d' to='ship.example'><ping xmlns='urn:xmpp:ping'/></iq>", i)
+		}
+		w.expect(anna, 0, "END")
+		w.say(anna, "%s", last)
+		w.expect(anna, 1, "END")
+		for key := range w.journal {
+			check.True(t, "no key of the session", !strings.Contains(key, token), key)
+		}
+	}
+}
+
 // A session that nobody resumes ends after five minutes: others see it go, and messages that it has not read wait.
 func TestSessionEnds(t *testing.T) {
 	w := newWorld(t, "anna", "alma")
