@@ -9,6 +9,7 @@ import (
 
 	"aldis/internal/adapters/xmpp"
 	"aldis/internal/adapters/xmpp/code"
+	own "aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/lab/check"
 	"aldis/internal/site"
@@ -202,4 +203,48 @@ func TestRoomsWithoutOccupants(t *testing.T) {
 		}
 		check.Equal(t, "bert is in", in, 1)
 	}
+}
+
+// A far site that states a thousand rooms gets a quarter of them: more are refused, also for its lines, and users here enter theirs. A room
+// where somebody here is takes its users in, and after the loss of the site it begins anew.
+func TestRoomsOfLiar(t *testing.T) {
+	f, err := xmpp.New(xmpp.Config{ID: 1, Domain: "hq.example", Rooms: "conference.hq.example", Own: true, Users: []string{"bert"}, Sites: []xmpp.Site{{ID: 2, Domain: "ship2.example", Rooms: "conference.ship2.example"},
+		{ID: 3, Domain: "ship3.example", Rooms: "conference.ship3.example"}}}, nil)
+	check.NoError(check.Fatal(t), err)
+	now := time.Unix(1_800_000_000, 0)
+	dora := code.Occupant{Presence: code.Presence{Show: code.Available}}.Append(nil)
+	states := func(from uint16, owner string) {
+		f.Step(now, site.FarItem{Site: from, Item: site.Item{Kind: site.Listener, Owner: owner, Doc: dora}})
+	}
+	f.Step(now, own.Came{Conn: 1, User: "bert", Seed: make([]byte, 16)})
+	says := func(format string, args ...any) (got string) {
+		for _, o := range f.Step(now, own.Said{Conn: 1, Element: parse(t, fmt.Sprintf(format, args...)).In(stanza.Component, stanza.Client)}).Orders {
+			got += string(o.(own.Send).XML)
+		}
+		return got
+	}
+	says("<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>x</resource></bind></iq>")
+	enters := func(room string) {
+		t.Helper()
+		check.True(t, "bert is in", strings.Contains(says("<presence to='%s/bert'><x xmlns='http://jabber.org/protocol/muc'/></presence>", room), "code='110'"), room)
+	}
+	for i := range 1000 {
+		states(2, fmt.Sprintf([]string{"r%d\x01dora", "r%d\x03dora", "r%d/dora"}[i%3], i))
+	}
+	check.Equal(t, "refused", f.Counts()["refused rooms"], 750)
+	line := site.Message{Published: true, Topic: "#more@1", From: "dora", Parts: []site.Part{{Data: (&code.Message{Number: 7, Body: "hello"}).Append(nil)}}}
+	check.Equal(t, "done", len(f.Step(now, site.FarMessage{Site: 2, Token: 9, Message: line}).Done), 1)
+	check.Equal(t, "refused with a line", f.Counts()["refused rooms"], 751)
+	states(2, "r0\x01eve") // a room that it has
+	states(3, "elsewhere\x01dora")
+	check.Equal(t, "refused in all", f.Counts()["refused rooms"], 751)
+	for _, room := range []string{"mess@conference.hq.example", "mess@conference.ship2.example"} {
+		enters(room)
+	}
+	states(2, "mess\x01dora")
+	states(2, "mess/dora")
+	check.Equal(t, "refused where bert is", f.Counts()["refused rooms"], 751)
+	f.Step(now, site.SiteLost{Site: 2})
+	states(2, "more\x01dora")
+	check.Equal(t, "refused anew", f.Counts()["refused rooms"], 751)
 }

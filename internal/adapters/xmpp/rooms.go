@@ -48,8 +48,9 @@ type member struct {
 type room struct {
 	roomID
 	members  map[member]*occupant
-	order    []member // of members (sorted); nil: they have changed
-	lines    []past   // at most mostLines, the oldest first
+	of       map[uint16]int // how many of the members are of a site
+	order    []member       // of members (sorted); nil: they have changed
+	lines    []past         // at most mostLines, the oldest first
 	subject  code.Message
 	from     string   // nick of the occupant that has set the subject; "": nobody has
 	sites    []uint16 // sites with an occupant: as the home has reported; at the home itself, as they are
@@ -87,8 +88,9 @@ type past struct {
 // Bounds of rooms.
 const (
 	mostRooms   = 1000
-	mostMembers = 1000 // of one
-	mostOfOne   = 200  // rooms of other sites that one user here is in
+	mostOfSite  = mostRooms / 4 // rooms in which a far site has an occupant and nobody here is
+	mostMembers = 1000          // of one
+	mostOfOne   = 200           // rooms of other sites that one user here is in
 	mostLines   = 20
 	gatherNews  = 10 * time.Millisecond // a far occupant that enters is shown all others at once, and they then go to other sites in one message
 	earlyFor    = 2 * time.Minute       // how long the news of an occupant may come after its first line
@@ -106,7 +108,7 @@ func (r *rooms) get(id roomID) *room {
 		}
 	}
 	if m == nil && len(r.all) < mostRooms {
-		m = &room{roomID: id, members: map[member]*occupant{}}
+		m = &room{roomID: id, members: map[member]*occupant{}, of: map[uint16]int{}}
 		r.all[id] = m
 		recollect(r, m)
 	}
@@ -158,11 +160,37 @@ func (m *room) sorted() []member {
 }
 
 // put takes a member in, remove takes it out.
-func (m *room) put(k member, o *occupant) { m.members[k], m.order = o, nil }
+func (m *room) put(k member, o *occupant) {
+	if m.members[k] == nil {
+		m.of[k.site]++
+	}
+	m.members[k], m.order = o, nil
+}
 
 func (m *room) remove(k member) {
+	if m.members[k] != nil {
+		m.of[k.site]--
+	}
 	delete(m.members, k)
 	m.order = nil
+}
+
+// crowded says that a far site may have no occupant in one more room: it has as many as allowed in which nobody here is.
+func crowded(r *rooms, m *room, from uint16) bool {
+	alone := func(m *room) bool { return m.of[r.cfg.ID] == 0 && !m.ear }
+	if !alone(m) || m.of[from] > 0 {
+		return false
+	}
+	n := 0
+	for _, other := range r.all {
+		if other.of[from] > 0 && alone(other) {
+			n++
+		}
+	}
+	if n >= mostOfSite {
+		r.trouble.Count("refused rooms")
+	}
+	return n >= mostOfSite
 }
 
 func sortedMembers(m *room) []member {
@@ -241,16 +269,8 @@ func cutItem(name string) (scope, user string) {
 // those sites that look receive it, unless the occupant has spoken or another one wants its nick.
 func (r *rooms) state(m *room, k member) {
 	it, o := m.item(r, site.Listener, k.user), m.members[k]
-	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.told {
-		here := 0
-		for other := range m.members {
-			if other.site == r.cfg.ID {
-				here++
-			}
-		}
-		if here > r.cfg.Occupants {
-			it.To = slices.DeleteFunc(it.To, func(id uint16) bool { return !slices.Contains(m.look, id) })
-		}
+	if it.To = r.others(m); m.home == r.cfg.ID && o != nil && !o.told && m.of[r.cfg.ID] > r.cfg.Occupants {
+		it.To = slices.DeleteFunc(it.To, func(id uint16) bool { return !slices.Contains(m.look, id) })
 	}
 	if o == nil {
 		r.out.Items = append(r.out.Items, it.Withdrawal())
@@ -324,7 +344,7 @@ func (r *rooms) farItem(now time.Time, from uint16, it site.Item) {
 		r.trouble.Count("far_unreadable")
 		return
 	}
-	if m.members[k] == nil && barred(r, m, k) {
+	if m.members[k] == nil && (barred(r, m, k) || crowded(r, m, from)) {
 		r.drop(m)
 		return
 	}
@@ -528,6 +548,8 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	why := ""
 	if o == nil && barred(r, m, k) {
 		why = "forbidden"
+	} else if o == nil && k.user != "" && crowded(r, m, f.Site) {
+		why = "resource-constraint"
 	} else if o != nil {
 		why = silences(r, m, k, o, &s)
 	}

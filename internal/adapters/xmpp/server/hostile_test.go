@@ -12,6 +12,7 @@ import (
 	"aldis/internal/adapters/xmpp/server"
 	"aldis/internal/adapters/xmpp/stanza"
 	"aldis/internal/lab/check"
+	"aldis/internal/site"
 )
 
 // A client that speaks for others, or acknowledges stanzas that it was never sent, is put out; messages that wait for it stay.
@@ -182,6 +183,25 @@ func TestEndsAmongOthers(t *testing.T) {
 	}
 }
 
+// A session that the client's own stanza ends, because too much waits for the client, leaves nothing of itself in the journal.
+func TestEndsItself(t *testing.T) {
+	for _, last := range []string{"<message to='anna@ship.example/a' type='chat'><body>x</body></message>", "<presence type='unavailable'/>"} {
+		w := newWorld(t, "anna")
+		anna := w.login("anna", "a")
+		token := w.token(anna)
+		w.say(anna, "<presence to='anna@ship.example/a'/>")
+		for i := range 1998 {
+			w.say(anna, "<iq type='get' id='%d' to='ship.example'><ping xmlns='urn:xmpp:ping'/></iq>", i)
+		}
+		w.expect(anna, 0, "END")
+		w.say(anna, "%s", last)
+		w.expect(anna, 1, "END")
+		for key := range w.journal {
+			check.True(t, "no key of the session", !strings.Contains(key, token), key)
+		}
+	}
+}
+
 // A session that nobody resumes ends after five minutes: others see it go, and messages that it has not read wait.
 func TestSessionEnds(t *testing.T) {
 	w := newWorld(t, "anna", "alma")
@@ -263,15 +283,24 @@ func TestNewClient(t *testing.T) {
 	}
 }
 
-// A user that is removed leaves nothing behind.
+// A user that is removed leaves nothing behind, and none of its clients can go on: not even one that has not bound a resource yet, or whose
+// login ends later.
 func TestRemovedUser(t *testing.T) {
 	w := newWorld(t, "anna", "alma")
-	anna := w.login("anna", "a")
+	anna, early, alma := w.login("anna", "a"), w.came("anna"), w.login("alma", "b")
 	w.say(anna, "<presence type='subscribe' to='alma@ship.example'/><message to='alma@ship.example' type='chat'><body>x</body></message>")
 	w.step(server.Users{Names: []string{"alma"}})
 	w.expect(anna, 1, "END")
-	for key := range w.journal {
-		if strings.Contains(key, "anna\x00") {
+	for _, c := range []site.ConnID{early, w.came("anna")} {
+		w.expect(c, 1, "not-authorized")
+		w.expect(c, 1, "END")
+		w.say(c, "<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'/></iq><enable xmlns='urn:xmpp:sm:3'/><message to='alma@ship.example' type='chat'><body>still here</body></message>")
+		w.expect(c, 0, "<jid>")
+	}
+	w.expect(alma, 0, "still here")
+	check.Equal(t, "sessions", w.s.Sessions(), 1)
+	for key, value := range w.journal {
+		if strings.Contains(key, "anna\x00") || strings.Contains(string(value), "user='anna'") {
 			t.Errorf("the journal still has %q", key)
 		}
 	}

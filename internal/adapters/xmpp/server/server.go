@@ -220,9 +220,15 @@ func (s *Server) users(names []string) {
 	}
 }
 
-// remove forgets a user.
+// remove forgets a user, whose clients are put out: also those that have not bound a resource yet.
 func (s *Server) remove(a *account) {
-	for _, c := range slices.Clone(a.sessions) {
+	gone := slices.Clone(a.sessions)
+	for _, conn := range slices.Sorted(maps.Keys(s.conns)) {
+		if c := s.conns[conn]; c.user == a && c.resource == "" {
+			gone = append(gone, c)
+		}
+	}
+	for _, c := range gone {
 		s.expel(c, "not-authorized", "the user was removed")
 	}
 	for _, l := range slices.Clone(a.letters) {

@@ -86,7 +86,7 @@ func (s *Server) handled(c *session, durable bool) {
 }
 
 func (s *Server) keepCount(c *session) {
-	if c.kept != c.in {
+	if lasts(s, c) && c.kept != c.in {
 		c.kept = c.in
 		s.remember(keyCount+c.token, []byte(strconv.FormatUint(uint64(c.in), 10)))
 	}
@@ -278,9 +278,12 @@ func (s *Server) end(c *session) {
 	c.queue = nil
 }
 
+// lasts says whether the journal is to have a session: it has a token, and a stanza of its own has not just ended it.
+func lasts(s *Server, c *session) bool { return s.tokens[c.token] == c }
+
 // keep saves a session, so that its client finds it after a restart of the gateway.
 func (s *Server) keep(c *session) {
-	if c.token == "" {
+	if !lasts(s, c) {
 		return
 	}
 	e := stanza.New(ns, "s", "user", c.user.name, "resource", c.resource, "carbons", flag(c.carbons), "interested", flag(c.interested))
