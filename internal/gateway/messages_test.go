@@ -491,3 +491,30 @@ func TestANoticeOfAnEarlierStore(t *testing.T) {
 	}
 	check.Equal(t, "undeliverable, of the earlier store", ship.GW.Status(w.Now).Peers[0].Undeliverable, 3)
 }
+
+// A message that waits on one bearer, and is under way on another, goes through: an order to withdraw or hold it is not obeyed.
+func TestOrdersForAMessageThatChangedItsBearer(t *testing.T) {
+	for _, what := range []gateway.MessageDo{gateway.DoCancel, gateway.DoHold} {
+		w := world(t, 2, "iridium-directip", 7, func(c *sim.Config) {
+			c.Second = &sim.Second{Name: "second", Profile: load(t, "iridium-dialup"), Price: 2 * gateway.UsualPrice}
+		})
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(2 * time.Minute)
+		ship.Site.Send(w, track(2, pipeHQ, 1, 20_000), 1)
+		w.Run(2 * time.Second)
+		ship.Site.Send(w, track(2, pipeHQ, 2, 200), 1)
+		w.Run(100 * time.Millisecond)
+		w.Cut(0, ship, true)
+		r := known(ship)[1]
+		for at := w.Now; !strings.Contains(whats(r), "moved") && w.Now.Sub(at) < time.Minute; r, _ = ship.GW.Messages().Row(r.Number) {
+			w.Run(100 * time.Millisecond)
+		}
+		check.Contains(t, "life", whats(r), "on the air, moved")
+		a := do(w, ship, r.Number, what, 0)
+		check.True(t, "it is not obeyed", a.Known && !a.Obeyed, a.Text)
+		check.Contains(t, "answer", a.Text, "to hq it is under way: it goes through as it is")
+		w.Cut(0, ship, false)
+		w.Run(20 * time.Minute)
+		check.Equal(t, "what arrived", strings.Join(texts(hq), ","), "2,1")
+	}
+}
