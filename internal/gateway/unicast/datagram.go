@@ -304,8 +304,12 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 		if e == nil {
 			break
 		}
+		alone := len(to.frames) == 0 && to.ride == nil && to.budget >= to.room-seal.OverheadShort
 		to.hurries(e.Rank(), c.Profile.Filled())
 		if !c.addData(now, l, to, at, e.Message, mail.Repair) {
+			if alone && l.cut.outgrown(l, e) {
+				continue
+			}
 			break
 		}
 		any = true
