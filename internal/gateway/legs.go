@@ -216,8 +216,8 @@ func accept(g *Gateway, now time.Time, to []*peer, content envelope.Message, kin
 				}
 			}
 		}
+		g.orders.heed(now) // each bearer makes a message of its own
 	}
-	g.orders.heed(now)
 	return refused
 }
 

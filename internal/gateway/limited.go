@@ -105,15 +105,16 @@ func (l *limited) step(now time.Time, f *filter.Filter, pass func(limitedItem)) 
 			key := q.order[0]
 			it, ok := q.items[key]
 			if ok {
-				ok, at := f.Allow(now, it.verdict)
-				if !ok {
+				if may, at := f.Allow(now, it.verdict); !may {
 					q.next = at
 					break
 				}
-				delete(q.items, key)
+			}
+			delete(q.items, key)
+			q.order = q.order[1:] // before pass, which may make drop tidy the order up
+			if ok {
 				pass(it)
 			}
-			q.order = q.order[1:]
 		}
 		l.due = due.Earliest(l.due, q.next)
 	}

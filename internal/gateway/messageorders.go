@@ -156,13 +156,13 @@ func (s *orders) reach(e *mail.Entry, o MessageOrder) (so, waits bool) {
 	waits = orders.Waits(e)
 	switch o.Do {
 	case DoHold:
-		so = e.OnHold
+		so, waits = e.OnHold, waits && !e.Tried()
 	case DoRelease:
 		so = !e.OnHold && waits
 	case DoPrecede:
 		so = e.Content.Payload.Precedence == o.Precedence
 	case DoCancel:
-		waits = waits || !orders.Whole(e)
+		waits = (waits || !orders.Whole(e)) && !e.Tried()
 	}
 	return so, waits
 }

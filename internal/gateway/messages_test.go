@@ -461,3 +461,60 @@ func TestLifeOfAnUndeliverableMessage(t *testing.T) {
 	check.Equal(t, "why", r.Recipients[0].Detail, site.LifeOver.String())
 	check.Equal(t, "life", whats(r), "accepted, on the air, delivered, undeliverable")
 }
+
+// A notice of undeliverable messages waits for its sender's peer, which comes back with a new store: the numbers that the notice names are
+// those of other messages by now, which were delivered.
+func TestANoticeOfAnEarlierStore(t *testing.T) {
+	w := world(t, 2, "iridium-directip", 40)
+	hq, ship := w.Nodes[0], w.Nodes[1]
+	hq.Site.Keep = true // its peers are away
+	w.Run(time.Minute)
+	before := tracks(w, ship, []uint16{1}, 3, 200, time.Second)
+	w.Run(time.Minute)
+	once(t, w, hq.Site, 2, *before)
+	w.Outage(ship, 5*time.Minute)
+	for i := range 60 { // so that HQ acknowledges before its notice goes
+		hq.Site.Send(w, track(1, pipeShip, i, 200), 2)
+	}
+	hq.Site.GiveUp(w)
+	w.Run(time.Minute)
+	w.LoseStore(ship)
+	w.Kill(ship, time.Second)
+	w.Run(time.Minute)
+	for i := range 3 {
+		ship.Site.Send(w, track(2, pipeHQ, 10+i, 200), 1)
+	}
+	w.Run(20 * time.Minute)
+	check.Equal(t, "messages at HQ", len(hq.Site.Got), 6)
+	for _, r := range known(ship) {
+		check.Equal(t, "states", states(r), "hq delivered")
+	}
+	check.Equal(t, "undeliverable, of the earlier store", ship.GW.Status(w.Now).Peers[0].Undeliverable, 3)
+}
+
+// A message that waits on one bearer, and is under way on another, goes through: an order to withdraw or hold it is not obeyed.
+func TestOrdersForAMessageThatChangedItsBearer(t *testing.T) {
+	for _, what := range []gateway.MessageDo{gateway.DoCancel, gateway.DoHold} {
+		w := world(t, 2, "iridium-directip", 7, func(c *sim.Config) {
+			c.Second = &sim.Second{Name: "second", Profile: load(t, "iridium-dialup"), Price: 2 * gateway.UsualPrice}
+		})
+		hq, ship := w.Nodes[0], w.Nodes[1]
+		w.Run(2 * time.Minute)
+		ship.Site.Send(w, track(2, pipeHQ, 1, 20_000), 1)
+		w.Run(2 * time.Second)
+		ship.Site.Send(w, track(2, pipeHQ, 2, 200), 1)
+		w.Run(100 * time.Millisecond)
+		w.Cut(0, ship, true)
+		r := known(ship)[1]
+		for at := w.Now; !strings.Contains(whats(r), "moved") && w.Now.Sub(at) < time.Minute; r, _ = ship.GW.Messages().Row(r.Number) {
+			w.Run(100 * time.Millisecond)
+		}
+		check.Contains(t, "life", whats(r), "on the air, moved")
+		a := do(w, ship, r.Number, what, 0)
+		check.True(t, "it is not obeyed", a.Known && !a.Obeyed, a.Text)
+		check.Contains(t, "answer", a.Text, "to hq it is under way: it goes through as it is")
+		w.Cut(0, ship, false)
+		w.Run(20 * time.Minute)
+		check.Equal(t, "what arrived", strings.Join(texts(hq), ","), "2,1")
+	}
+}

@@ -292,6 +292,14 @@ func (e *outcomes) notice(list []untold) (lost []envelope.Lost) {
 	return lost
 }
 
+// nameless is a notice that says only how many messages ended: the numbers that it names are those of other messages by now.
+func nameless(list []envelope.Lost) (counts []envelope.Lost) {
+	for _, l := range list {
+		counts = append(counts, envelope.Lost{Why: l.Why, Count: l.Count + len(l.Numbers)})
+	}
+	return counts
+}
+
 // back takes a notice back that did not reach the peer: it is told again.
 func (e *outcomes) back(now time.Time, lost []envelope.Lost) {
 	for _, l := range lost {

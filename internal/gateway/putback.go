@@ -20,7 +20,7 @@ func (g *Gateway) beginAnew(now time.Time, p *leg) {
 		}
 	}
 	met.Reissued, met.Ending, met.KnowsUs = mail.Taken, false, false
-	g.newStore(now, p)
+	g.newStore(now, p, false)
 	met.Owe(now)
 	g.RecordPeer(p.Peer)
 }

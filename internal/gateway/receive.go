@@ -187,7 +187,7 @@ func (g *Gateway) greeted(now time.Time, p *leg, h frame.Hello, newest bool) {
 		g.Note("warn", "a peer has lost its store; the gateway sends it everything it needs again", "peer", p.Name)
 		met.Store, met.InStream = h.Store, h.Stream
 		g.newNumbers(now, p)
-		g.newStore(now, p)
+		g.newStore(now, p, true)
 	case met.Store != h.Store:
 		if met.InStream != 0 && met.InStream != h.Stream { // a message from another bearer has named another stream
 			g.newNumbers(now, p)
@@ -279,20 +279,25 @@ func (g *Gateway) newNumbers(now time.Time, p *leg) {
 	g.siteLost(now, p.ID)
 }
 
-// newStore: the peer knows nothing of our messages. Those that it has not acknowledged go again under new numbers.
-func (g *Gateway) newStore(now time.Time, p *leg) {
+// newStore: the peer knows nothing of our messages. Those that it has not acknowledged go again under new numbers. lostStore: the peer
+// does not know its own messages either, so that notices name none of them any more.
+func (g *Gateway) newStore(now time.Time, p *leg, lostStore bool) {
 	var again []*mail.Entry
 	for _, c := range p.bearer.Carriers {
 		again = append(again, c.NewStore(p.Peer)...)
 	}
 	lost := 0
 	for _, e := range again {
-		payload := e.Content.Payload
-		if payload == nil && len(e.Content.Lost) == 0 || g.submit(now, p.Peer, e.Content, e.Kind) { // other state is sent afresh
+		content := e.Content
+		if lostStore {
+			content.Lost = nameless(content.Lost)
+		}
+		payload := content.Payload
+		if payload == nil && len(content.Lost) == 0 || g.submit(now, p.Peer, content, e.Kind) { // other state is sent afresh
 			continue
 		}
 		if payload == nil {
-			p.of.ends.back(now, e.Content.Lost)
+			p.of.ends.back(now, content.Lost)
 			continue
 		}
 		p.Counts.Cancelled++

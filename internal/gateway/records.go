@@ -149,6 +149,9 @@ type Kept struct {
 	Known   bool // to JXTA peers: its identity is there
 }
 
+// ofBearers are the buckets of bearers behind the first that AsNewStore keeps. What is known of peers there begins anew.
+var ofBearers = []string{mail.BucketEarly, "inflow", "path", bucketDay, bucketBill}
+
 // AsNewStore removes from the records of a journal those that are bound to numbers that its peers count as well. With a new
 // store id the peers send again the messages that they hold, and messages of this site go under new numbers. lost: records of a
 // bucket may be missing. Where an order of silence may be missing, the gateway is silent until somebody orders otherwise.
@@ -161,13 +164,18 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 				met[id] = false
 			}
 		}
-		switch r.Bucket {
+		bucket, bearer, _ := strings.Cut(r.Bucket, onBearer)
+		if bearer != "" && !slices.Contains(ofBearers, bucket) {
+			k.Dropped++
+			continue
+		}
+		switch bucket {
 		case "to":
 			if len(r.Key) != 10 {
 				k.Dropped++
 				continue
 			}
-			if len(r.Value) == 18 && binary.BigEndian.Uint64(r.Value[1:]) == 0 {
+			if len(r.Value) >= 18 && binary.BigEndian.Uint64(r.Value[1:]) == 0 {
 				k.Waiting++
 			} else {
 				k.Again++
@@ -210,7 +218,9 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 			if err != nil {
 				continue
 			}
-			ordered, k.Silent = true, s.on
+			if string(r.Key) == "self" { // else of one bearer
+				ordered, k.Silent = true, s.on
+			}
 		default:
 			k.Dropped++
 			continue
@@ -238,7 +248,7 @@ func AsNewStore(records []api.Record, lost func(bucket string) bool) (k Kept) {
 func waits(r api.Record) []byte {
 	value := make([]byte, 18)
 	copy(value[9:], r.Key[2:]) // the order in which messages were accepted
-	if len(r.Value) == 18 && binary.BigEndian.Uint64(r.Value[9:]) != 0 {
+	if len(r.Value) >= 18 && binary.BigEndian.Uint64(r.Value[9:]) != 0 {
 		copy(value[9:], r.Value[9:17])
 	}
 	return value

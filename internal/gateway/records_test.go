@@ -13,6 +13,7 @@ import (
 	"aldis/internal/gateway"
 	"aldis/internal/gateway/api"
 	"aldis/internal/gateway/mail"
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
@@ -165,6 +166,36 @@ func TestSilenceAfterARepair(t *testing.T) {
 		k := gateway.AsNewStore(tt.records, func(bucket string) bool { return bucket == "silence" && tt.lost })
 		if k.Silent != tt.want {
 			t.Errorf("%d orders, lost %v: silent %v", len(tt.records), tt.lost, k.Silent)
+		}
+	}
+}
+
+// A repair keeps of a bearer behind the first what it keeps of the first, but for the numbers of its peers. The order of silence of one
+// bearer is not that of the node, and a message that waits on a bearer with a name keeps its place.
+func TestRepairKeepsWhatBelongsToBearers(t *testing.T) {
+	group, direct := []byte{0, 2, byte(mail.Group), 0, 0, 0, 0, 0, 0, 0, 7}, []byte{0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 7}
+	to := func(number uint64) []byte {
+		b := binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte{0}, number), 41)
+		return append(b, 0, 2, 'h', 'f')
+	}
+	id := []byte{0, 2, 0, 0, 0, 0, 0, 0, 0, 9}
+	records := []api.Record{{Bucket: "early@hf", Key: group}, {Bucket: "early@hf", Key: direct}, {Bucket: "inflow@hf", Key: direct[:6]}, {Bucket: "path@hf", Key: direct[:2]},
+		{Bucket: "day@hf", Key: []byte("day")}, {Bucket: "bill@hf", Key: []byte{1}}, {Bucket: "peer@hf", Key: direct[:2]}, {Bucket: "seal@hf", Key: direct[:2]},
+		{Bucket: "silence", Key: []byte("@hf"), Value: make([]byte, 9)}, {Bucket: "to", Key: id, Value: to(0)}, {Bucket: "to", Key: id, Value: to(3)}}
+	k := gateway.AsNewStore(records, func(bucket string) bool { return bucket == "silence" })
+	var kept []string
+	for _, r := range k.Records {
+		kept = append(kept, r.Bucket+" "+string(r.Key[:min(len(r.Key), 4)]))
+	}
+	want := []string{"early@hf " + string(group[:4]), "inflow@hf " + string(direct[:4]), "path@hf " + string(direct[:2]), "day@hf day", "bill@hf \x01", "silence @hf",
+		"to " + string(id[:4]), "to " + string(id[:4]), "silence self"}
+	check.Equal(t, "kept", fmt.Sprintf("%q", kept), fmt.Sprintf("%q", want))
+	check.Equal(t, "dropped", k.Dropped, 3)
+	check.True(t, "silent, as the node's own order may be lost", k.Silent)
+	check.Equal(t, "waiting and under way", fmt.Sprint(k.Waiting, k.Again), "1 1")
+	for _, r := range k.Records {
+		if r.Bucket == "to" {
+			check.Equal(t, "place", binary.BigEndian.Uint64(r.Value[9:]), 41)
 		}
 	}
 }

@@ -120,7 +120,7 @@ func (w ways) Anew(now time.Time, p *mail.Peer, first bool) {
 	if !first {
 		w.g.newNumbers(now, l)
 	}
-	w.g.newStore(now, l)
+	w.g.newStore(now, l, false)
 }
 
 // Model is that of this node.

@@ -105,7 +105,11 @@ func (c *clocks) reckoned(now time.Time) time.Time {
 
 // hear takes what the clocks say now.
 func (s *silence) hear(now time.Time, c api.Clock) {
+	before := s.wall(now)
 	s.heard, s.last, s.at = true, c, now
+	if wall := s.wall(now); wall.Before(before) {
+		s.windows.setBack(wall)
+	}
 	if s.fresh {
 		s.left, s.from, s.fresh = s.until.Sub(s.wall(now)), c.Ran, false
 	}
@@ -353,6 +357,15 @@ type windows struct {
 // set takes other windows.
 func (w *windows) set(list calendar.Windows, wall time.Time) {
 	w.list, w.look, w.lifted = list, wall, time.Time{}
+}
+
+// setBack looks at the windows again from now on, because the wall clock was set back to an earlier time. An order that has ended a
+// window's silence stands if that window still holds.
+func (w *windows) setBack(wall time.Time) {
+	w.look = wall
+	if until, _, holds := w.list.At(wall); !holds || !until.Equal(w.lifted) {
+		w.lifted = time.Time{}
+	}
 }
 
 // begin looks whether a window holds, and makes the silence last as long; true: that is longer than before.

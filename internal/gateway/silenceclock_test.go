@@ -240,3 +240,37 @@ func TestWindowBetweenClocks(t *testing.T) {
 		check.Equal(t, "silent after its end", l.gw.Status(until).Silence.On, false)
 	}
 }
+
+// A node starts with its clock twenty hours ahead, and somebody sets it right: windows of silence go by the clock as it is now.
+func TestWindowsAfterTheClockIsSetBack(t *testing.T) {
+	l, ahead := newLone(t), 20*time.Hour
+	l.cfg.Windows = calendar.Windows{{Days: [7]bool{true, true, true, true, true, true, true}, From: 22 * time.Hour, To: 6 * time.Hour}}
+	start := noon.Add(9*time.Hour + ahead) // 17:00 of the next day, though it is 21:00
+	l.start(start, 0)
+	l.step(start, api.Clock{Ran: time.Second, Set: -ahead})
+	silent := func(ran time.Duration) bool {
+		l.step(start.Add(ran), api.Clock{Ran: ran, Set: -ahead})
+		return l.gw.Status(start.Add(ran)).Silence.On
+	}
+	check.True(t, "not silent at 21:59", !silent(59*time.Minute))
+	check.True(t, "silent at 22:01", silent(61*time.Minute))
+	check.True(t, "silent at 05:59", silent(9*time.Hour-time.Minute))
+	check.True(t, "not silent at 06:01", !silent(9*time.Hour+time.Minute))
+}
+
+// An order ends the silence of a window. After the clock was set back out of that window it counts when it comes again; set back within it,
+// the order stands.
+func TestAnOrderInAWindowAndTheClockIsSetBack(t *testing.T) {
+	for back, want := range map[time.Duration]bool{10 * time.Minute: false, 24 * time.Hour: true} {
+		l := newLone(t)
+		l.cfg.Windows = calendar.Windows{{Days: [7]bool{true, true, true, true, true, true, true}, From: 22 * time.Hour, To: 6 * time.Hour}}
+		start := noon.Add(11 * time.Hour)
+		l.start(start, 0)
+		check.True(t, "silent at 23:00", l.gw.Status(start).Silence.On)
+		l.step(start, api.Silence{})
+		check.True(t, "an order ends it", !l.gw.Status(start).Silence.On)
+		l.step(start.Add(time.Second), api.Clock{Ran: time.Second, Set: -back})
+		l.step(start.Add(2*time.Second), api.Clock{Ran: 2 * time.Second, Set: -back})
+		check.Equal(t, "silent after "+back.String(), l.gw.Status(start.Add(2*time.Second)).Silence.On, want)
+	}
+}

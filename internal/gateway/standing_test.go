@@ -117,3 +117,24 @@ func TestHeldMakesRoom(t *testing.T) {
 	check.True(t, "given up for them", p.Cancelled-full.Cancelled >= 5 && p.Cancelled-full.Cancelled <= 7, p.Cancelled)
 	check.Equal(t, "the rest waits", uint64(p.Waiting), uint64(full.Waiting)-(p.Cancelled-full.Cancelled))
 }
+
+// An order to hold a precedence holds a message that goes to two sites by two bearers.
+func TestHoldAPrecedenceOnTwoBearers(t *testing.T) {
+	w := twoBearers(t, 3, "iridium-directip", 1)
+	hq, ship2, ship3 := w.Nodes[0], w.Nodes[1], w.Nodes[2]
+	w.Run(2 * time.Minute)
+	w.Cut(0, ship3, true)
+	sent := tracks(w, hq, []uint16{2, 3}, 5, 200, 10*time.Second)
+	w.Run(10 * time.Minute)
+	once(t, w, ship2.Site, 1, *sent)
+	once(t, w, ship3.Site, 1, *sent)
+	class(w, hq, gateway.DoHold, site.Routine)
+	hq.Site.Send(w, track(1, pipeHQ, 9, 200), 2, 3)
+	w.Run(5 * time.Minute)
+	check.Equal(t, "messages at the ship on satellite", len(ship2.Site.Got), 5)
+	check.Equal(t, "messages at the ship on HF", len(ship3.Site.Got), 5)
+	class(w, hq, gateway.DoRelease, site.Routine)
+	w.Run(5 * time.Minute)
+	check.Equal(t, "messages at the ship on satellite when it is released", len(ship2.Site.Got), 6)
+	check.Equal(t, "messages at the ship on HF when it is released", len(ship3.Site.Got), 6)
+}

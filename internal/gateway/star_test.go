@@ -170,3 +170,18 @@ func TestGoodputOnStars(t *testing.T) {
 		t.Errorf("flash messages take up to %.2f times the limit", took[28].Seconds()/limit)
 	}
 }
+
+// A lone message from ship to ship crosses two legs of a star, and so does its acknowledgement: where nothing is lost, next to nothing goes
+// again.
+func TestLoneMessagesFromShipToShip(t *testing.T) {
+	w := world(t, 3, "iridium-certus-100", 1, func(c *sim.Config) { c.Ashore = true })
+	w.Run(5 * time.Minute)
+	sent := tracks(w, w.Nodes[1], []uint16{3}, 20, 1024, 20*time.Second)
+	w.Run(10 * time.Minute)
+	once(t, w, w.Nodes[2].Site, 2, *sent)
+	for _, p := range w.Nodes[1].GW.Status(w.Now).Peers {
+		if p.Repeated > 4 {
+			t.Errorf("%d of %d messages to %s went again", p.Repeated, len(*sent), p.Name)
+		}
+	}
+}

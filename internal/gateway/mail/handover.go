@@ -73,6 +73,11 @@ func (e *Entry) Seconded() bool {
 	return slices.ContainsFunc(e.attempts.all(e), func(one *Entry) bool { return one != e && one.Waits() })
 }
 
+// Tried says that another attempt of the message has been given a number: the message may have arrived by it.
+func (e *Entry) Tried() bool {
+	return slices.ContainsFunc(e.attempts.all(e), func(one *Entry) bool { return one != e && !one.Waits() })
+}
+
 // TakeOff takes an entry that waits off its bearer, for that of to. It is nowhere until a carrier adopts it, or back puts it where it was.
 func (s *Store) TakeOff(e *Entry, to *Peer) (back func()) {
 	from, queue, before, unsized := e.Peer, e.Queue, e.history, e.Unsized

@@ -105,7 +105,7 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		l.Handshake.Owe(now)
 	}
 	probe := l.sender.ProbeDue(now)
-	long := ask(now, l, probe) || !l.Handshake.KnowsUs || c.Far != nil && c.Far(l.ID)
+	long := ask(now, l, probe) || l.greetsAlways()
 	to := &datagramBuilder{}
 	to.room, to.longer = room(now, l)
 	to.budget = to.room - seal.Overhead(long)
@@ -175,6 +175,12 @@ func (c *Carrier) compose(now time.Time, l *peerLink) bool {
 		return false
 	}
 	return c.post(now, l, to, long, hello)
+}
+
+// greetsAlways says that every datagram to a peer has a HELLO now: the peer has not heard this start, or does not know the short form's
+// counter.
+func (l *peerLink) greetsAlways() bool {
+	return !l.Handshake.KnowsUs || l.of.Far != nil && l.of.Far(l.ID)
 }
 
 // precede puts a small frame, for which room was kept, before all others but a HELLO, which says what the others mean.
@@ -298,8 +304,12 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 		if e == nil {
 			break
 		}
+		alone := len(to.frames) == 0 && to.ride == nil && to.budget >= to.room-seal.OverheadShort
 		to.hurries(e.Rank(), c.Profile.Filled())
 		if !c.addData(now, l, to, at, e.Message, mail.Repair) {
+			if alone && l.cut.outgrown(l, e) {
+				continue
+			}
 			break
 		}
 		any = true
@@ -315,7 +325,7 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 			if to.carriesData() {
 				break
 			}
-			if len(to.frames) > 0 && l.Handshake.KnowsUs {
+			if len(to.frames) > 0 && !l.greetsAlways() {
 				to.full = true
 				break
 			}

@@ -140,7 +140,7 @@ func (c *Carrier) parse(l *peerLink, b []byte) error {
 		}
 	}
 	l.history.Since(next[frame.Direct])
-	l.sender = custody.NewSender(c.Timing, next)
+	l.sender = custody.NewSender(timing(&c.Config, l.Peer), next)
 	l.receiver = custody.NewReceiver(c.Timing, cum)
 	if b[peerRecord1Len-5]&flagListening != 0 {
 		l.sender.Listening()

@@ -171,7 +171,7 @@ func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
 	again = c.Store.Clear(p)
 	p.Handshake.Stream = max(p.Handshake.Stream+1, 1) // 0 says: never heard
 	p.Handshake.Agreed = false
-	l.sender, l.starts, l.given = custody.NewSender(c.Timing, [frame.Queues]uint64{1, 1}), starts{}, givenOf{}
+	l.sender, l.starts, l.given = custody.NewSender(timing(&c.Config, l.Peer), [frame.Queues]uint64{1, 1}), starts{}, givenOf{}
 	l.beginStart()
 	l.history.Forget(p)
 	return again

@@ -21,6 +21,7 @@ type cut struct {
 	segment.Cutter
 	unasked int              // octets of segments since an acknowledgement was asked for
 	passed  int              // datagrams without a segment since the last with one, while segments waited
+	behind  uint64           // number of the direct queue that segments would wait for, since its message has outgrown it; 0: none
 	strays  bool             // a long message may be under way of which neither libnorm nor the Cutter knows
 	coded   map[uint64]coded // those that the journal has, until their entries are restored
 }
@@ -36,9 +37,39 @@ type coded struct {
 const strikes = 3
 
 // inSegments says whether a message goes in segments if it is a long one. To a peer that is silent for hours none does: that peer
-// acknowledges nothing, and the segments would use up the numbers that may be ahead.
+// acknowledges nothing, and the segments would use up the numbers that may be ahead. Nor does one while a message has outgrown its number.
 func (l *peerLink) inSegments(e *mail.Entry) bool {
-	return l.Handshake.Segments && !l.sender.IsListening() && len(e.Full) <= segment.MaxObject
+	return l.Handshake.Segments && !l.sender.IsListening() && len(e.Full) <= segment.MaxObject && !l.cut.waits(l)
+}
+
+// outgrown gives libnorm a lost message that, as the peer reads it now, fits no datagram any more: the peer has another corpus or model than
+// before, or has forgotten what the message was coded after. The copy names the message's number, so that the peer reads one of the two.
+// Segments would wait for that number, so other long messages go by libnorm too until then. false: libnorm is not there.
+func (k *cut) outgrown(l *peerLink, e *mail.Entry) bool {
+	if !l.of.norm.up {
+		return false
+	}
+	k.behind = e.At.Number
+	for _, number := range k.All() {
+		k.end(l, number)
+		k.strays = true
+	}
+	if e.For(l.ID) == e { // otherwise it goes another way already
+		l.of.Store.Seat(l.of.Store.Again(e, l.Peer, nil, nil), frame.Bulk, l.history)
+	}
+	return true
+}
+
+// waits says whether segments would wait for a number that has no message yet that fits.
+func (k *cut) waits(l *peerLink) bool {
+	if k.behind == 0 {
+		return false
+	}
+	e := l.Box.At(mail.TransmissionID{Queue: frame.Direct, Number: k.behind})
+	if e == nil || len(e.Content.Void) > 0 {
+		k.behind = 0
+	}
+	return k.behind != 0
 }
 
 // mayBegin says whether a message may begin to go in segments: no other one that is as urgent is half cut.

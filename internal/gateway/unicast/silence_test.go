@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/gateway/carriage"
 	"aldis/internal/gateway/mail"
 	"aldis/internal/lab/carriernet"
 	"aldis/internal/lab/check"
@@ -146,5 +147,29 @@ func TestSilenceDropsCopies(t *testing.T) {
 	g.Run(time.Second)
 	for _, d := range g.since(before, g.a) {
 		check.Equal(t, "messages in a datagram after the silence", len(carriernet.Of[frame.Data](d)), 0)
+	}
+}
+
+// To a silent peer that only datagrams with a HELLO may reach, a message that fits beside no HELLO goes as a long one, and no HELLOs without
+// end go in its place.
+func TestAMessageThatFitsNoDatagramWithAHello(t *testing.T) {
+	for octets := 340; octets < 460; octets += 10 {
+		far := false
+		g := begin(t, config{Plain: true, Bearer: func(n *carriernet.Node, c *carriage.Config) {
+			c.Far = func(uint16) bool { return far && n.ID == 1 }
+		}})
+		g.b.Silent(true, true)
+		g.Run(10 * time.Second)
+		before := g.Now
+		far = true
+		g.noise(octets)
+		g.Run(10 * time.Minute)
+		check.True(t, "datagrams to the silent peer", len(g.since(before, g.a)) <= 50, octets, len(g.since(before, g.a)))
+		g.b.Silent(false, false)
+		g.b.Say(carriernet.Report(2, 0), 1)
+		g.Run(time.Minute)
+		far = false
+		g.Run(10 * time.Minute)
+		g.ended(1)
 	}
 }

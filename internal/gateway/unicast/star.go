@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
+	"aldis/internal/link/custody"
 	"aldis/internal/link/frame"
 )
 
@@ -17,6 +18,15 @@ func (c *Carrier) greetsLate(l *peerLink) bool {
 		return l.Handshake.Store == 0
 	}
 	return c.Messages && !c.Shore && !l.Ashore && l.Handshake.Store == 0 && slices.ContainsFunc(c.order, func(l *peerLink) bool { return l.Ashore })
+}
+
+// timing is that of custody towards a peer. The profile's times are for one leg of a star, and there are two to another terminal.
+func timing(c *Config, p *mail.Peer) custody.Config {
+	t := c.Timing
+	if c.Messages && !c.Shore && !p.Ashore && slices.ContainsFunc(c.Peers, func(p *mail.Peer) bool { return p.Ashore }) {
+		t.RoundTrip, t.Prompt = 2*t.RoundTrip, 2*t.Prompt
+	}
+	return t
 }
 
 // holds says that messages for a peer wait until the peer has answered: before that, it would accept nothing but the HELLO. A peer that

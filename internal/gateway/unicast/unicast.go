@@ -100,7 +100,7 @@ func New(cfg Config) (*Carrier, error) {
 func newLine(c *Carrier, p *mail.Peer) (l *peerLink, err error) {
 	cfg := &c.Config
 	l = &peerLink{Peer: p, of: &c.shared, reordered: mail.ReorderBuffer{Peer: p.ID, Services: cfg.Services}, long: long{under: map[uint64]*object{}},
-		sender:   custody.NewSender(cfg.Timing, [frame.Queues]uint64{1, 1}),
+		sender:   custody.NewSender(timing(cfg, p), [frame.Queues]uint64{1, 1}),
 		receiver: custody.NewReceiver(cfg.Timing, [frame.Queues]uint64{}),
 		history:  mail.NewAudience(cfg.Services, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: peerKey(p.ID)})}
 	l.long.wire, err = elide.NewSession(elide.Config{Self: cfg.Self, Peer: p.ID, Segment: cfg.Profile.SegmentOctets, GRTT: cfg.Profile.GRTT})
