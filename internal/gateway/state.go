@@ -169,11 +169,11 @@ func (f *farCopy) put(it site.Item) {
 
 // keep is put for an item that the journal does not have.
 func (f *farCopy) keep(it site.Item) {
-	f.put(it)
 	value, err := encodeItem(it)
-	if err != nil { // it came in an envelope
-		panic("gateway: " + err.Error())
+	if err != nil { // no envelope has such an item
+		return
 	}
+	f.put(it)
 	f.services.Record(bucketFar, peerKey(f.peer, []byte(it.Key())), value)
 }
 

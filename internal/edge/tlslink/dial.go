@@ -28,7 +28,7 @@ func (l *Link) keep(id uint16, at netip.AddrPort) {
 	again := firstAgain
 	for l.life.Err() == nil {
 		l.mu.Lock()
-		wanted, changed := !l.hushed && l.byPeer[id] == nil, l.changed
+		wanted, changed, calls := !l.hushed && l.byPeer[id] == nil, l.changed, l.calls
 		l.mu.Unlock()
 		if !wanted {
 			select {
@@ -38,7 +38,7 @@ func (l *Link) keep(id uint16, at netip.AddrPort) {
 			continue
 		}
 		began := time.Now()
-		n, err := l.call(id, at)
+		n, err := l.call(calls, id, at)
 		if err == nil {
 			l.serve(n)
 		} else if l.may("call " + at.String()) {
@@ -57,8 +57,8 @@ func (l *Link) keep(id uint16, at netip.AddrPort) {
 }
 
 // call makes a connection with a peer.
-func (l *Link) call(id uint16, at netip.AddrPort) (*conn, error) {
-	ctx, cancel := context.WithTimeout(l.life, greetTime)
+func (l *Link) call(calls context.Context, id uint16, at netip.AddrPort) (*conn, error) {
+	ctx, cancel := context.WithTimeout(calls, greetTime)
 	defer cancel()
 	to := at
 	if l.cfg.Proxy.IsValid() {
@@ -69,6 +69,7 @@ func (l *Link) call(id uint16, at netip.AddrPort) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer context.AfterFunc(ctx, func() { raw.Close() })()
 	raw.SetDeadline(time.Now().Add(greetTime))
 	if to != at {
 		err = through(raw, at)

@@ -80,6 +80,8 @@ type Link struct {
 
 	mu       sync.Mutex
 	hushed   bool
+	calls    context.Context // of the calls under way: it ends with a silence
+	still    context.CancelFunc
 	listener net.Listener
 	changed  chan struct{} // closed when a connection is made or closed, or hushed changes
 	byPeer   map[uint16]*conn
@@ -108,6 +110,7 @@ func Open(cfg Config, listener net.Listener) (*Link, error) {
 		greeting: map[net.Conn]bool{}, hosts: due.Each[netip.Addr]{Rate: hostRate, Burst: hostBurst, Most: maxHosts},
 		told: due.Seldom[string]{Every: logAgain, Most: 64}}
 	l.life, l.end = context.WithCancel(noCancel)
+	l.calls, l.still = context.WithCancel(l.life)
 	if listener != nil {
 		l.wait.Add(1)
 		go l.accept(listener)
@@ -304,7 +307,10 @@ func (l *Link) Hush(on bool) {
 		return
 	}
 	l.hushed = on
-	if on {
+	if !on {
+		l.calls, l.still = context.WithCancel(l.life)
+	} else {
+		l.still()
 		for _, n := range l.byPeer {
 			n.finish()
 		}

@@ -357,3 +357,26 @@ func TestAPeerThatDoesNotRead(t *testing.T) {
 	})
 	check.True(t, "what had no room is counted", a.Stats().UnsentDatagrams > 0)
 }
+
+// A call that is under way when the silence begins ends at once.
+func TestHushEndsACall(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	check.NoError(check.Fatal(t), err)
+	defer ln.Close()
+	called := make(chan net.Conn, 1)
+	go func() {
+		c, err := ln.Accept()
+		if err == nil {
+			called <- c
+		}
+	}()
+	a := open(t, 1, nil, func(c *Config) { c.Dial = map[uint16]netip.AddrPort{2: ln.Addr().(*net.TCPAddr).AddrPort()} })
+	c := <-called
+	defer c.Close()
+	b := make([]byte, 4096)
+	c.Read(b) // its ClientHello
+	a.Hush(true)
+	c.SetReadDeadline(time.Now().Add(time.Minute))
+	_, err = c.Read(b)
+	check.Equal(t, "the end of the call", err, io.EOF)
+}

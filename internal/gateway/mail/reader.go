@@ -19,6 +19,7 @@ type Reader struct {
 	services Services
 	late     bool // messages may come out of order
 	flows    map[uint32]envelope.Flow
+	octets   int // of flows
 	before   envelope.Histories
 	bulk     envelope.Histories  // the same of the bulk queue, long elements alone
 	numbers  map[string][]uint64 // of messages in both, by journal key without number
@@ -36,7 +37,8 @@ const (
 	bucketBefore = "before" // peer, flow, element, number -> data of a message delivered from it, or what is kept of that
 	ofBulk       = 0x80     // in the element: the number is one of the bulk queue
 
-	maxFlows = 1 << 16 // combinations of group, pipe, sender and shape of message that a peer may make us remember
+	maxFlows      = 1 << 16  // combinations of group, pipe, sender and shape of message that a peer may make us remember
+	maxFlowOctets = 16 << 20 // of these
 
 	kept       = 64       // messages of a flow to read later ones after: no code needs more
 	lateKept   = 2 * back // more, for a late message is read after some that were sent after it
@@ -44,7 +46,7 @@ const (
 )
 
 func (r *Reader) clear() {
-	r.flows = map[uint32]envelope.Flow{}
+	r.flows, r.octets = map[uint32]envelope.Flow{}, 0
 	r.unlearn()
 }
 
@@ -81,10 +83,11 @@ func (r *Reader) read(coder *compact.Coder, at TransmissionID, body []byte) (env
 		r.learn(number, at, m.Payload)
 	}
 	if defined != "" && number != 0 && r.flows[number] != defined {
-		if len(r.flows) >= maxFlows {
-			return m, fmt.Errorf("%w: more than %d flows", envelope.ErrLimit, maxFlows)
+		octets := r.octets + len(defined) - len(r.flows[number])
+		if len(r.flows) >= maxFlows || octets > maxFlowOctets {
+			return m, fmt.Errorf("%w: more than %d flows, or of more than %d octets", envelope.ErrLimit, maxFlows, maxFlowOctets)
 		}
-		r.flows[number] = defined
+		r.flows[number], r.octets = defined, octets
 		r.services.Record(bucketInFlow, r.key(number), []byte(defined))
 	}
 	return m, nil
@@ -186,6 +189,7 @@ func (r *Reader) Restore(bucket string, key, value []byte) (bool, error) {
 	switch {
 	case bucket == bucketInFlow && len(key) == 4:
 		r.flows[binary.BigEndian.Uint32(key)] = envelope.Flow(value)
+		r.octets += len(value)
 	case bucket == bucketBefore && len(key) == 13 && len(value) > 0:
 		flow, element, number := binary.BigEndian.Uint32(key), int(key[4]), binary.BigEndian.Uint64(key[5:])
 		if r.late || element&ofBulk != 0 {

@@ -14,6 +14,7 @@ import (
 const (
 	MaxElements = 4096      // elements of one message; lan's own limit is no higher
 	MaxDoc      = 256 << 10 // octets of one document, expanded
+	MaxNames    = 16 << 10  // octets of an item's scope, owner and id together: they are its key in the journal (32 KiB at most)
 	MaxItems    = 64        // items of one message; senders put 8 at the most into one
 	MaxAgain    = 4096      // numbers of messages asked for again
 

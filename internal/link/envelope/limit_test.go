@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -179,4 +180,42 @@ func allocated(f func()) uint64 {
 	f()
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
+}
+
+// An open message and the answer to a question have no flows of an earlier message.
+func TestAFlowWithoutLookup(t *testing.T) {
+	for _, b := range [][]byte{{0x08, 0x01}, {formBrief | 1, 0}} {
+		if _, _, _, err := ParseCoded(b, nil, &Texts{}); !errors.Is(err, ErrUnknownFlow) {
+			t.Errorf("%x: %v", b, err)
+		}
+	}
+}
+
+// The names of an item are its key in the journal, which takes none of more than 32 KiB.
+func TestAnItemWithALongKey(t *testing.T) {
+	var coder compact.Coder
+	short := append(binary.AppendUvarint([]byte{1, 0}, 40000), bytes.Repeat([]byte("a"), 40000)...)
+	for _, e := range []*Envelope{
+		{Short: [][]byte{short}},
+		{Items: []*ItemDef{{Kind: 1, Group: []byte{0}, Peer: append([]byte{0x40}, make([]byte, 40000)...)}}},
+	} {
+		b := append([]byte{formDeflated}, coder.Deflated(marshal(nil, e))...)
+		b = append(b, make([]byte, max(0, leastOctets(41000)-len(b)))...)
+		if _, _, _, err := ParseCoded(b, nil, &Texts{Coder: &coder}); !errors.Is(err, ErrLimit) {
+			t.Error(err)
+		}
+	}
+}
+
+// Whatever is read of a peer in its short form can be written to the journal.
+func TestAPeerWithALongName(t *testing.T) {
+	var coder compact.Coder
+	for _, name := range []int{maxPeerName + 1, MaxDoc, MaxDoc + 5000} {
+		e := &Envelope{Short: [][]byte{append(append([]byte{0, 0}, make([]byte, idOctets)...), bytes.Repeat([]byte("a"), name)...)}}
+		b := append([]byte{formDeflated}, coder.Deflated(marshal(nil, e))...)
+		b = append(b, make([]byte, max(0, leastOctets(name+1000)-len(b)))...)
+		if m, _, _, err := ParseCoded(b, nil, &Texts{Coder: &coder}); !errors.Is(err, ErrLimit) {
+			t.Errorf("a name of %d octets: %d items, %v", name, len(m.Items), err)
+		}
+	}
 }

@@ -199,6 +199,9 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		e.Short, items = appendPeers(e.Short, coder, items, left)
 	}
 	for _, it := range items {
+		if err := named(&it); err != nil {
+			return dst, err
+		}
 		if len(it.Doc) > MaxDoc {
 			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
@@ -243,6 +246,9 @@ func (e *Envelope) code(texts *Texts, elements []*site.Part, left *room) {
 // does not define it. Returned slices alias b, except documents. The error is ErrLimit where b holds more, or expands to
 // more, than one message may.
 func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts) (m Message, number uint32, defined Flow, err error) {
+	if lookup == nil {
+		lookup = func(uint32) (Flow, bool) { return "", false }
+	}
 	left := texts.room(MostExpanded(len(b)))
 	if b, err = unpack(b, left.octets); err != nil {
 		return m, 0, "", err
@@ -293,6 +299,9 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 	}
 	for _, it := range e.Items {
 		item, err := itemIn(it, texts, left)
+		if err == nil {
+			err = named(&item)
+		}
 		if err != nil {
 			return Message{}, 0, "", err
 		}
@@ -308,6 +317,9 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 			continue
 		}
 		item, err := parseShort(b, texts, left)
+		if err == nil {
+			err = named(&item)
+		}
 		if err != nil {
 			return Message{}, 0, "", err
 		}
@@ -508,4 +520,12 @@ func splitHashes(b []byte) ([]Hash, error) {
 		hashes = append(hashes, Hash(b[:len(Hash{})]))
 	}
 	return hashes, nil
+}
+
+// named says whether an item's names are short enough for the key of a journal.
+func named(it *site.Item) error {
+	if n := len(it.Scope) + len(it.Owner) + len(it.ID); n > MaxNames {
+		return fmt.Errorf("%w: names of an item of %d octets", ErrLimit, n)
+	}
+	return nil
 }

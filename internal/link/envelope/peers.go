@@ -105,6 +105,9 @@ func parsePeers(b []byte, texts *Texts, left *room, most int) (items []site.Item
 		return nil, fmt.Errorf("%w: %d names of %d peers", ErrMalformed, len(names), n)
 	}
 	for i, name := range names {
+		if len(name) > maxPeerName {
+			return nil, fmt.Errorf("%w: a peer's name of %d octets", ErrLimit, len(name))
+		}
 		it := peerOf(ids[i*idOctets:(i+1)*idOctets], name, gone)
 		left.charge(compact.Stored, len(it.Doc))
 		items = append(items, it)
