@@ -127,11 +127,11 @@ func (a *allowance) step(now time.Time) {
 	if was == s.quiet() {
 		return
 	}
-	if s.quiet() && s.spent && !s.byOrder() && g.restored == nil && b.heardAny() {
+	if s.quiet() && s.spent && !s.byOrder() && !b.modem.Down && g.restored == nil && b.heardAny() {
 		b.Announce(now, frame.Silence{Until: uint32(a.ends().Unix())})
 	}
 	for _, c := range b.Carriers {
-		c.Silence(now, s.quiet())
+		c.Silence(now, b.mute())
 	}
 	for l := range legsOf(g) {
 		if l.bearer == b && !s.quiet() && !l.LastSent.IsZero() {

@@ -248,3 +248,24 @@ func TestRoomsOfLiar(t *testing.T) {
 	states(2, "more\x01dora")
 	check.Equal(t, "refused anew", f.Counts()["refused rooms"], 751)
 }
+
+// A line of a far occupant for whom a full room has no place is refused: it would look like a line of the room itself.
+func TestLineToAFullRoom(t *testing.T) {
+	f, err := xmpp.New(xmpp.Config{ID: 1, Domain: "hq.example", Rooms: "conference.hq.example", Own: true, Users: []string{"bert"}, Sites: []xmpp.Site{{ID: 2, Domain: "ship2.example"}}}, nil)
+	check.NoError(check.Fatal(t), err)
+	now := time.Unix(1_800_000_000, 0)
+	f.Step(now, own.Came{Conn: 1, User: "bert", Seed: make([]byte, 16)})
+	for _, text := range []string{"<iq type='set' id='b'><bind xmlns='urn:ietf:params:xml:ns:xmpp-bind'><resource>x</resource></bind></iq>",
+		"<presence to='mess@conference.hq.example/bert'><x xmlns='http://jabber.org/protocol/muc'/></presence>"} {
+		f.Step(now, own.Said{Conn: 1, Element: parse(t, text).In(stanza.Component, stanza.Client)})
+	}
+	for i := range 1000 {
+		f.Step(now, site.FarItem{Site: 2, Item: site.Item{Kind: site.Listener, Owner: fmt.Sprintf("mess\x01u%d", i), Doc: code.Occupant{Presence: code.Presence{Show: code.Available}}.Append(nil)}})
+	}
+	line := site.Message{Published: true, Topic: "#mess@1", From: "late", Parts: []site.Part{{Data: (&code.Message{Number: 7, Body: "I am the room"}).Append(nil)}}}
+	out := f.Step(now, site.FarMessage{Site: 2, Token: 9, Message: line})
+	check.Equal(t, "done", len(out.Done), 1)
+	for _, o := range out.Orders {
+		check.Lacks(t, "what bert is shown", string(o.(own.Send).XML), "I am the room")
+	}
+}

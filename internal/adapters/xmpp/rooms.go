@@ -548,7 +548,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 	why := ""
 	if o == nil && barred(r, m, k) {
 		why = "forbidden"
-	} else if o == nil && k.user != "" && crowded(r, m, f.Site) {
+	} else if o == nil && k.user != "" && (len(m.members) >= mostMembers || crowded(r, m, f.Site)) {
 		why = "resource-constraint"
 	} else if o != nil {
 		why = silences(r, m, k, o, &s)
@@ -559,7 +559,7 @@ func (r *rooms) farLine(now time.Time, f site.FarMessage, data []byte) {
 		r.drop(m)
 		return
 	}
-	if o == nil && k.user != "" && len(m.members) < mostMembers {
+	if o == nil && k.user != "" {
 		is := code.Occupant{Presence: code.Presence{Show: code.Available}}
 		if nick, valid := resourceOf(s.Get(code.Nick)); valid && nick == s.Get(code.Nick) {
 			is.Nick = nick
