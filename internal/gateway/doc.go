@@ -47,6 +47,8 @@
 //   - linkprobes.go: probing the link
 //   - queries.go: questions for peers, answered without custody
 //   - groups.go: groups and open messages
+//   - groupair.go: when groups take the air, and how much of it
+//   - groupstatus.go: groups in the status
 //   - rollup.go: reports of the gateways of a fleet to the headquarters
 //   - groupsecrets.go: groups with a key of their own
 //

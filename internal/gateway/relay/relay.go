@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"fmt"
-	"maps"
 	"math"
 	"net/netip"
 	"slices"
@@ -170,66 +168,6 @@ func (c *Carrier) add(p *mail.Peer) {
 	slices.SortFunc(c.order, func(a, b *line) int { return cmp.Compare(a.ID, b.ID) })
 }
 
-func setName(rank int, to []uint16) string { return fmt.Sprint(rank, to) }
-
-// setFor is the set for these recipients, by id, and a precedence.
-func (c *Carrier) setFor(m *mail.Message, to []uint16) *set {
-	name := setName(m.Rank(), to)
-	s := c.named[name]
-	if s == nil || len(to) > 1 && s.next >= mostNumbers {
-		c.dropFull()
-		s = c.newSet(c.next, m.Rank(), to)
-		c.next++
-		c.record(s)
-	}
-	return s
-}
-
-func (c *Carrier) newSet(number uint16, rank int, to []uint16) *set {
-	s := &set{number: number, rank: rank, to: to, next: 1, told: map[uint16]bool{},
-		history: mail.NewAudience(c.Services, mail.Policy{Ordered: true, Bucket: bucketFlow, Prefix: binary.BigEndian.AppendUint16(nil, number)})}
-	s.history.Since(s.at(1).Number)
-	c.sets[number], c.named[setName(rank, to)] = s, s
-	c.next = max(c.next, number+1)
-	return s
-}
-
-// dropFull forgets the sets of several whose place others have taken, if all their messages have ended.
-func (c *Carrier) dropFull() {
-	used := map[*set]bool{}
-	for _, s := range c.of {
-		used[s] = true
-	}
-	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
-		s := c.sets[number]
-		if len(s.to) > 1 && s.next >= mostNumbers && c.named[setName(s.rank, s.to)] != s && !used[s] && c.oldest(s) == s.at(s.next).Number {
-			c.drop(s)
-		}
-	}
-}
-
-func (c *Carrier) drop(s *set) {
-	s.history.Forget(nil)
-	delete(c.sets, s.number)
-	c.Services.Record(bucketSet, lineKey(s.number), nil)
-	c.recordNext()
-}
-
-// several is how many sets of several recipients there are.
-func (c *Carrier) several() (n int) {
-	for _, s := range c.sets {
-		if len(s.to) > 1 {
-			n++
-		}
-	}
-	return n
-}
-
-// at is the transmission ID of a message of a set: the number of the set is its high half.
-func (s *set) at(number uint32) mail.TransmissionID {
-	return mail.TransmissionID{Queue: frame.Direct, Number: uint64(s.number)<<32 | uint64(number)}
-}
-
 // Accept puts a message among those that wait for each peer.
 func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Message, kind mail.Kind) (refused []*mail.Peer) {
 	m, err := c.Store.New(content, kind)
@@ -250,24 +188,6 @@ func (c *Carrier) Accept(now time.Time, to []*mail.Peer, content envelope.Messag
 		}
 	}
 	return refused
-}
-
-// together is the set of several recipients of a message; nil: each is by itself.
-func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
-	if len(to) < 2 || len(to) > MaxRecipients || m.Content.Payload == nil || len(c.of) >= mostNumbers {
-		return nil
-	}
-	var ids []uint16
-	for _, p := range to {
-		ids = append(ids, p.ID)
-	}
-	slices.Sort(ids)
-	if c.named[setName(m.Rank(), ids)] == nil && c.several() >= mostSets {
-		return nil
-	}
-	s := c.setFor(m, ids)
-	c.of[m.ID] = s
-	return s
 }
 
 // Step hands on messages that wait, messages that have to go again, and told capsules for other nodes.
@@ -537,17 +457,6 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	return true
 }
 
-// secret is the key of a set of several recipients.
-func (c *Carrier) secret(s *set) [32]byte {
-	of := binary.BigEndian.AppendUint16(nil, s.number)
-	for _, id := range s.to {
-		if l := c.lines[id]; l != nil { // a member that was taken out does not have the key of the others any more
-			of = l.own.append(of)
-		}
-	}
-	return c.Ways.Secret(of)
-}
-
 // encode is the envelope of a message of a set, after those before it where it is for one recipient that has them.
 func (c *Carrier) encode(s *set, at mail.TransmissionID, m *mail.Message, to []uint16, alone bool) []byte {
 	peers := make([]*mail.Peer, len(to))
@@ -716,64 +625,6 @@ func (c *Carrier) handed() map[string]uint16 {
 		}
 	}
 	return list
-}
-
-// NewStore begins anew with a node that knows nothing of the messages sent to it: its messages get other sets.
-func (c *Carrier) NewStore(p *mail.Peer) (again []*mail.Entry) {
-	l := c.lines[p.ID]
-	again = c.Store.Clear(p)
-	for at := range l.out {
-		forgetOut(l, at)
-	}
-	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
-		s := c.sets[number]
-		if !slices.Contains(s.to, p.ID) {
-			continue
-		}
-		delete(c.named, setName(s.rank, s.to))
-		if len(s.to) == 1 {
-			c.drop(s)
-		}
-	}
-	return again
-}
-
-// NewNumbers forgets the messages that came of a node.
-func (c *Carrier) NewNumbers(_ time.Time, p *mail.Peer) {
-	l := c.lines[p.ID]
-	for number, in := range l.in {
-		l.drop(number, in)
-	}
-	l.in, l.early = map[uint16]*inflow{}, 0
-}
-
-// Unlearn codes no more messages after those that a node has forgotten.
-func (c *Carrier) Unlearn(p *mail.Peer) {
-	l := c.lines[p.ID]
-	for _, s := range c.sets {
-		if slices.Contains(s.to, p.ID) {
-			s.history.Unlearn(p, s.at(s.next).Number)
-		}
-	}
-	for _, s := range l.out {
-		s.again = true
-	}
-}
-
-// Join takes a node in while the gateway runs, and Leave takes one out. If one comes back in this run, its messages that came before still
-// count: it may not know yet that they have come.
-func (c *Carrier) Join(_ time.Time, p *mail.Peer) error {
-	c.add(p)
-	return nil
-}
-
-// Leave cancels the messages held for a node.
-func (c *Carrier) Leave(_ time.Time, p *mail.Peer, why string) {
-	c.Store.Cancel(p, why)
-	c.NewStore(p)
-	c.away[p.ID] = c.lines[p.ID]
-	delete(c.lines, p.ID)
-	c.order = slices.DeleteFunc(c.order, func(l *line) bool { return l.ID == p.ID })
 }
 
 // never is a number of octets that nothing reaches.
