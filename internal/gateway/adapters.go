@@ -144,7 +144,7 @@ func (g *Gateway) stepAdapter(now time.Time, number site.Adapter, ev site.Event)
 	g.link.touched = g.link.touched || len(fo.Items)+len(fo.Carry)+len(fo.Done)+len(fo.Undelivered) > 0
 	for _, it := range fo.Items {
 		it.Adapter = number
-		if len(it.Doc) > envelope.MaxDoc || len(it.Scope)+len(it.Owner)+len(it.ID) > envelope.MaxNames { // no message can hold it
+		if envelope.Fits(&it) != nil { // no message can hold it
 			g.Drop("item_size")
 			it = it.Withdrawal()
 		}

@@ -199,11 +199,8 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		e.Short, items = appendPeers(e.Short, coder, items, left)
 	}
 	for _, it := range items {
-		if err := named(&it); err != nil {
+		if err := Fits(&it); err != nil {
 			return dst, err
-		}
-		if len(it.Doc) > MaxDoc {
-			return dst, fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
 		}
 		if coder != nil && it.Adapter != site.JXTA {
 			e.Short = append(e.Short, appendShort(nil, coder, it, left))
@@ -520,6 +517,14 @@ func splitHashes(b []byte) ([]Hash, error) {
 		hashes = append(hashes, Hash(b[:len(Hash{})]))
 	}
 	return hashes, nil
+}
+
+// Fits says whether a message can hold an item: its document has at most MaxDoc octets, and its names MaxNames. ErrLimit: it cannot.
+func Fits(it *site.Item) error {
+	if len(it.Doc) > MaxDoc {
+		return fmt.Errorf("%w: document of %d octets", ErrLimit, len(it.Doc))
+	}
+	return named(it)
 }
 
 // named says whether an item's names are short enough for the key of a journal.
