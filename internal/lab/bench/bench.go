@@ -262,7 +262,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	plan := planOf(r)
 	for i, at := range plan {
 		schedule(r, plan, i)
-		r.stamp.Load = load()
+		before, first := workNow(), len(report.Rows)
 		s := &session{run: r, bench: at.name, where: at.where, doing: at.about, swapped: swappedPages()}
 		limit := 3*takes(r.Quick, plan[i:i+1]) + 5*time.Minute // so that a step that hangs does not end the night
 		within, cancel := context.WithTimeout(ctx, limit)
@@ -277,6 +277,10 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 		}
 		if err != nil {
 			s.failed(ctx, Row{What: s.doing}, err)
+		}
+		load := others(before, workNow())
+		for k := first; k < len(report.Rows); k++ {
+			report.Rows[k].Load = load
 		}
 		if r.Done != nil {
 			r.Done(report)

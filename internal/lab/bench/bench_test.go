@@ -246,7 +246,7 @@ func TestSpread(t *testing.T) {
 }
 
 func TestCSV(t *testing.T) {
-	rows := rowsOf(0.5, 1, 2.25, 3)
+	rows := rowsOf(0.05, 1, 2.25, 3)
 	var b bytes.Buffer
 	check.NoError(t, WriteCSV(&b, rows))
 	got, err := ReadCSV(&b)
@@ -296,23 +296,33 @@ func TestPlan(t *testing.T) {
 }
 
 func TestRegressions(t *testing.T) {
-	old := rowsOf(0.5, 100, 110, 120)
+	old := rowsOf(0.05, 100, 110, 120)
 	for _, tt := range []struct {
 		name string
 		now  []Row
 		want int
 	}{
-		{"within the spread", rowsOf(0.5, 90, 95, 105), 0},
-		{"fewer questions", rowsOf(0.5, 50, 60, 70), 1},
-		{"slower answers", rowsOf(0.5, 150, 160, 170), 1},
-		{"a busy machine", rowsOf(7, 50, 60, 70), 0},
-		{"too few series", rowsOf(0.5, 50, 60), 0},
+		{"within the spread", rowsOf(0.05, 90, 95, 105), 0},
+		{"fewer questions", rowsOf(0.05, 50, 60, 70), 1},
+		{"slower answers", rowsOf(0.05, 150, 160, 170), 1},
+		{"a busy machine", rowsOf(0.5, 50, 60, 70), 0},
+		{"too few series", rowsOf(0.05, 50, 60), 0},
 	} {
 		check.Equal(t, tt.name, len(Regressions(old, tt.now)), tt.want)
 	}
-	quick := rowsOf(0.5, 50, 60, 70)
+	quick := rowsOf(0.05, 50, 60, 70)
 	quick[0].Quick = true
 	check.Equal(t, "a quick run beside a full one", len(Regressions(old, quick)), 0)
+}
+
+func TestWorkOfOthers(t *testing.T) {
+	from := work{at: time.Unix(100, 0), all: 50 * time.Second, own: 10 * time.Second}
+	to := work{at: time.Unix(120, 0), all: 80 * time.Second, own: 36 * time.Second}
+	check.Equal(t, "cores", others(from, to), 0.2)
+	to.own = 60 * time.Second // children of an earlier benchmark have ended
+	check.Equal(t, "cores, never below none", others(from, to), 0.0)
+	now := workNow()
+	check.True(t, "this program is one of all", now.own > 0 && now.own <= now.all)
 }
 
 func TestDirty(t *testing.T) {
@@ -322,7 +332,7 @@ func TestDirty(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
-	rows := rowsOf(7, 10, 20, 30)
+	rows := rowsOf(0.5, 10, 20, 30)
 	var page, html bytes.Buffer
 	check.NoError(t, errors.Join(Markdown(&page, rows), HTML(&html, append(rows, Row{Bench: "pipe", What: whatRoundTrip, Where: gatewayTCP, Size: 1, Unit: "us"}.of(3)))))
 	for _, want := range []string{"20 (10 to 30), missed<br>n 3 in 3", "none: a, \"quoted\" reason", "**a busy machine**", "4 a second, with two rendezvous 16 (2004, 6.4.1.2)", "Transport: TCP"} {

@@ -66,6 +66,45 @@ func load() float64 {
 	return v
 }
 
+// busyShare is the share of its cores from which on other programs make a machine busy.
+const busyShare = 0.1
+
+// work is the processor time since the start of the machine: of all programs, and of this one with the children that have ended.
+type work struct {
+	at       time.Time
+	all, own time.Duration
+}
+
+// workNow is the processor time of now. The time of interrupts belongs to no program: on loopback the traffic of a run makes most of it.
+func workNow() work {
+	w := work{at: time.Now()}
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return w
+	}
+	line, _, _ := strings.Cut(string(b), "\n")
+	for i, field := range strings.Fields(line) { // cpu, user, nice, system; in hundredths of a second
+		if n, err := strconv.Atoi(field); err == nil && i <= 3 {
+			w.all += time.Duration(n) * 10 * time.Millisecond
+		}
+	}
+	for _, who := range []int{syscall.RUSAGE_SELF, syscall.RUSAGE_CHILDREN} {
+		var u syscall.Rusage
+		if syscall.Getrusage(who, &u) == nil {
+			w.own += time.Duration(u.Utime.Nano() + u.Stime.Nano())
+		}
+	}
+	return w
+}
+
+// others is how many cores other programs used on average between two moments.
+func others(from, to work) float64 {
+	if to.at.Sub(from.at) <= 0 {
+		return 0
+	}
+	return max(0, (to.all-from.all-(to.own-from.own)).Seconds()/to.at.Sub(from.at).Seconds())
+}
+
 // swappedPages is how many the machine has moved out of and into memory since it started.
 func swappedPages() (n int) {
 	for _, name := range []string{"pswpin ", "pswpout "} {

@@ -130,8 +130,8 @@ func tables(rows []Row) (list []table) {
 			loads[made] = [2]float64{min(range_[0], r.Load), max(range_[1], r.Load)}
 		}
 		for s, l := range loads {
-			text := fmt.Sprintf("`%s`, %s: %s, gateway %s, load %.1f to %.1f", s.Command, s.Date, s.Machine, s.Commit, l[0], l[1])
-			if l[1] >= float64(s.Cores) {
+			text := fmt.Sprintf("`%s`, %s: %s, gateway %s, other programs used %.2f to %.2f cores", s.Command, s.Date, s.Machine, s.Commit, l[0], l[1])
+			if s.Load = l[1]; s.busy() {
 				text += ", **a busy machine**"
 			}
 			if s.Quick {
@@ -190,7 +190,7 @@ const preface = `# Bench
 
 Made by ` + "`make bench`" + ` (` + "`gateway bench --write docs`" + `); bench.csv beside this page has every cell in full, bench.html the curves. A run replaces the cells of the benchmarks and places that it measures.
 
-Each cell is the median of its series, with the least and the most of them, and *n*: how many measurements, in how many series, after how many to warm up. Load is the number of runnable tasks in the minute before a benchmark at a place. Everything runs on loopback, each server in a fresh process, one place after the other, except at the place *link*: that is virtual time, where the machine does not matter and a series is a seed of losses and jitter. "Lost by the peers": the peers' own library lost them, not the gateway or rendezvous; its counters say so. "None" says why there is no figure.
+Each cell is the median of its series, with the least and the most of them, and *n*: how many measurements, in how many series, after how many to warm up. Other programs used so many cores on average while a benchmark ran at a place; from a tenth of the cores on, the machine counts as busy. Everything runs on loopback, each server in a fresh process, one place after the other, except at the place *link*: that is virtual time, where the machine does not matter and a series is a seed of losses and jitter. "Lost by the peers": the peers' own library lost them, not the gateway or rendezvous; its counters say so. "None" says why there is no figure.
 
 Published figures: the performance model of 2004 (JXTA 1.0 to 2.2, 800 MHz, 100 Mbit/s), the grid study of 2005 (JXTA-J2SE and JXTA-C, gigabit), XML compression of 2007. Most curves of 2004 and 2005 were printed as pictures without numbers: where their text gives none, there is none to show.
 

@@ -43,7 +43,7 @@ type Row struct {
 
 // Stamp is the circumstances of a row.
 type Stamp struct {
-	Load    float64 `json:"load"` // runnable tasks in the minute before this benchmark at this place
+	Load    float64 `json:"load"` // cores that other programs used on average during this benchmark at this place
 	Cores   int     `json:"cores"`
 	Machine string  `json:"machine"`
 	Commit  string  `json:"commit"` // version of the gateway
@@ -220,8 +220,11 @@ func (r *Report) Merge(old []Row) []Row {
 	return all
 }
 
+// busy says whether other programs may have disturbed the measurement.
+func (s *Stamp) busy() bool { return s.Load >= busyShare*float64(s.Cores) }
+
 // Regressions names the cells that are worse than before by more than both spreads. Only cells of one machine and one kind of
-// run are compared, of several series each, and made while fewer tasks ran than there are cores.
+// run are compared, of several series each, and made on a machine that was not busy.
 func Regressions(old, rows []Row) (worse []string) {
 	before := map[string]*Row{}
 	for i := range old {
@@ -230,7 +233,7 @@ func Regressions(old, rows []Row) (worse []string) {
 	for i := range rows {
 		r, was := &rows[i], before[rows[i].key()]
 		if was == nil || !r.measured() || !was.measured() || r.Machine != was.Machine || r.Quick != was.Quick ||
-			min(r.Series, was.Series) < 3 || max(r.Load, was.Load) >= float64(r.Cores) {
+			min(r.Series, was.Series) < 3 || r.busy() || was.busy() {
 			continue
 		}
 		if r.Less && r.Low > was.High || !r.Less && r.High < was.Low {
