@@ -472,7 +472,7 @@ func (g *Gateway) start(now time.Time) {
 			tellJoined(g, now, p)
 		}
 	}
-	g.adapters.meeting.begin(now, r.own)
+	g.adapters.meeting.begin(now, slices.DeleteFunc(r.own, func(it site.Item) bool { _, is := g.replica.Own()[it.Key()]; return !is }))
 	g.meet(now)
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)
