@@ -29,7 +29,8 @@ type Adapter interface {
 	// Step brings the adapter to now and applies ev; a nil ev means that only time passed.
 	Step(now time.Time, ev site.Event) site.Output
 	// DescribeItem and DescribeMessage return the properties that the operator's rules judge by, also for items and messages of
-	// other sites. The caller sets Direction and Site. They neither change the adapter nor depend on what it has seen.
+	// other sites. The caller sets Direction and Site. They do not change the adapter, and only Subject.Owners depend on what it has
+	// seen; of an item of another site they mean nothing.
 	DescribeItem(site.Item) site.Subject
 	DescribeMessage(*site.Message) site.Subject
 }
@@ -472,7 +473,7 @@ func (g *Gateway) start(now time.Time) {
 			tellJoined(g, now, p)
 		}
 	}
-	g.adapters.meeting.begin(now, r.own)
+	g.adapters.meeting.begin(now, slices.DeleteFunc(r.own, func(it site.Item) bool { _, is := g.replica.Own()[it.Key()]; return !is }))
 	g.meet(now)
 	for _, f := range r.far {
 		g.farItem(now, f.Site, f.Item, false)

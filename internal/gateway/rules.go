@@ -130,7 +130,7 @@ func (c *crossing) shows(now time.Time, from uint16, it site.Item, news bool) (s
 
 func (c *crossing) farSubject(from uint16, it site.Item) *site.Subject {
 	s := c.adapters.describeItem(it)
-	s.Direction, s.Site = site.In, from
+	s.Direction, s.Site, s.Owners = site.In, from, nil
 	return &s
 }
 

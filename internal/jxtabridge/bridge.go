@@ -115,6 +115,7 @@ func (b *Bridge) Step(now time.Time, ev site.Event) site.Output {
 		b.begun = true
 		b.streams.start()
 		b.arrivals.start()
+		b.leases.restate()
 		b.outlets.callAll()
 		b.directory.restate()
 		b.directory.views.start()

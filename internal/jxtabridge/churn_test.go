@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,7 +44,11 @@ func TestDayOfChurn(t *testing.T) {
 		say(m, c.connectBody(m))
 	}
 	srdi := func(m *member, pipe string, life time.Duration) []byte {
-		s := jxta.SRDI{Peer: m.id, Key: jxta.PipeTypeUnicast, TTL: 1, Entries: []jxta.SRDIEntry{{Key: "Id", Value: jxta.URN(pipe), Life: life}}}
+		kind := jxta.PipeTypeUnicast
+		if strings.HasSuffix(pipe, "104") {
+			kind = jxta.PipeTypePropagate
+		}
+		s := jxta.SRDI{Peer: m.id, Key: kind, TTL: 1, Entries: []jxta.SRDIEntry{{Key: "Id", Value: jxta.URN(pipe), Life: life}}}
 		r := jxta.ResolverSRDI{Handler: jxta.HandlerPipe, Payload: string(s.Append(nil))}
 		return c.propagated(m, jxta.URN(jxta.ClassResolver), jxta.NetGroup+"Srdi", xmlElement(jxta.NetGroup+"Srdi", r.Append(nil)))
 	}
@@ -125,7 +130,7 @@ func TestDayOfChurn(t *testing.T) {
 	}
 	pass(28 * time.Hour) // for a day the gateway knows which peers listened
 	b := c.b
-	if len(b.outlets.conns)+len(b.outlets.order)+len(b.outlets.peers)+len(b.outlets.members)+len(b.outlets.timers)+b.directory.cache.Len()+b.directory.questions.count()+len(memory)+len(b.directory.sent)+len(b.directory.purposes)+len(b.directory.serving)+len(b.outlets.openHere)+len(b.outlets.untold)+b.outlets.local.octets+len(b.outlets.local.shared)+len(b.outlets.waiting)+len(b.propagation.held)+len(b.directory.pushes.queue) != 0 {
+	if len(b.outlets.conns)+len(b.outlets.order)+len(b.outlets.peers)+len(b.outlets.members)+len(b.outlets.timers)+b.directory.cache.Len()+b.directory.questions.count()+len(memory)+len(b.directory.sent)+len(b.directory.purposes)+len(b.directory.serving)+len(b.outlets.openHere)+len(b.outlets.listening)+len(b.outlets.untold)+b.outlets.local.octets+len(b.outlets.local.shared)+len(b.outlets.waiting)+len(b.propagation.held)+len(b.directory.pushes.queue) != 0 {
 		t.Errorf("when all have gone: %s; told %d, used %d and %d, open %d, untold %d", held(), len(b.directory.sent), len(b.directory.purposes), len(b.directory.serving), len(b.outlets.openHere), len(b.outlets.untold))
 	}
 	if !c.wake.IsZero() {

@@ -90,7 +90,7 @@ func (f *far) lose(n uint16) {
 // home is the site where a peer has a lease, 0 if none.
 func (f *far) home(peer string) uint16 {
 	for _, n := range f.order {
-		if f.sites[n].ids[peer] > 0 {
+		if peer != "" && f.sites[n].ids[peer] > 0 {
 			return n
 		}
 	}

@@ -38,7 +38,7 @@ type pipeMemory struct {
 	Group string `json:"group"`
 	Pipe  string `json:"pipe"`
 	Kind  uint8  `json:"kind"`
-	// Untold: far sites did not know the pipe yet.
+	// Untold: far sites do not know that this peer has the pipe open, or not yet.
 	Untold bool `json:"untold,omitempty"`
 }
 
@@ -60,7 +60,7 @@ func (o *outlets) rememberPeer(p *peer) {
 	}
 	for _, k := range p.pipeKeys() {
 		_, untold := o.untold[untoldPipe{p.id, k}]
-		m.Pipes = append(m.Pipes, pipeMemory{k.group, k.pipe, p.pipes[k], untold})
+		m.Pipes = append(m.Pipes, pipeMemory{k.group, k.pipe, p.pipes[k], untold || p.pipes[k] == PipePropagate})
 	}
 	o.remember(memPeer+p.id, m)
 }
@@ -87,10 +87,17 @@ func (o *outlets) recallPeer(id string, value []byte) {
 		o.grant(p, l.Group, &lease{expires: l.Expires, doc: l.Doc, index: indexOf(l.Doc)})
 	}
 	for _, k := range pm.Pipes {
-		p.pipes[pipeKey{k.Group, k.Pipe}] = k.Kind
+		u := untoldPipe{id, pipeKey{k.Group, k.Pipe}}
+		p.pipes[u.pipeKey] = k.Kind
 		o.openHere[k.Pipe]++
-		if k.Untold {
-			o.untold[untoldPipe{id, pipeKey{k.Group, k.Pipe}}] = time.Unix(0, 0)
+		switch {
+		case k.Kind == PipePropagate:
+			o.listening.Change(k.Group, k.Pipe, false)
+			if !k.Untold {
+				o.named[u] = true
+			}
+		case k.Untold:
+			o.untold[u] = time.Unix(0, 0)
 		}
 	}
 	o.addPeer(p)
@@ -128,12 +135,15 @@ func (b *Bridge) Items() []site.Item {
 			out = append(out, b.outlets.peerItem(p, g))
 		}
 		for _, k := range p.pipeKeys() {
-			if _, untold := b.outlets.untold[untoldPipe{p.id, k}]; !untold {
+			if _, untold := b.outlets.untold[untoldPipe{p.id, k}]; !untold && p.pipes[k] != PipePropagate {
 				out = append(out, pipeItem(p.id, k, p.pipes[k]))
 			}
 		}
 	}
 	first := len(out)
+	for k := range b.outlets.listening {
+		out = append(out, pipeItem("", k, PipePropagate))
+	}
 	b.directory.cache.All(func(e *advcache.Entry) {
 		if e.Site == 0 && !b.directory.unasked(e.Key) {
 			out = append(out, b.directory.item(e))

@@ -17,21 +17,23 @@ type outlets struct {
 	waiting map[uint64]*delivery
 	// Peers are also kept in order of their ids, so that a run can be repeated, by group and by deadline: with a thousand
 	// peers a Step must only touch the peers that it concerns.
-	peers    map[string]*peer
-	order    []*peer                  // all
-	members  map[string][]*peer       // peers with a lease, by group
-	timers   due.Heap[*peer]          // peers with a deadline
-	openHere map[string]int           // number of peers that have a pipe open
-	gone     func(*conn)              // called when a connection has closed
-	untold   map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
-	arrivals *arrivals                // whose messages waiting holds
-	withheld func(group string) bool  // whether some sites do not know all its members
-	local    stock                    // messages of this site that wait for peers or are under way to them
+	peers     map[string]*peer
+	order     []*peer                  // all
+	members   map[string][]*peer       // peers with a lease, by group
+	timers    due.Heap[*peer]          // peers with a deadline
+	openHere  map[string]int           // number of peers that have a pipe open
+	listening Listening                // to propagate pipes
+	named     map[untoldPipe]bool      // listeners to propagate pipes that an earlier version has named to far sites
+	gone      func(*conn)              // called when a connection has closed
+	untold    map[untoldPipe]time.Time // when far sites are told of a pipe; zero: never, it ends a stream
+	arrivals  *arrivals                // whose messages waiting holds
+	withheld  func(group string) bool  // whether some sites do not know all its members
+	local     stock                    // messages of this site that wait for peers or are under way to them
 }
 
 func newOutlets(s *step) *outlets {
 	return &outlets{step: s, conns: map[site.ConnID]*conn{}, waiting: map[uint64]*delivery{}, peers: map[string]*peer{},
-		members: map[string][]*peer{}, openHere: map[string]int{}, untold: map[untoldPipe]time.Time{},
+		members: map[string][]*peer{}, openHere: map[string]int{}, listening: Listening{}, named: map[untoldPipe]bool{}, untold: map[untoldPipe]time.Time{},
 		local: stock{most: maxLocal, shared: map[*byte]int{}}}
 }
 

@@ -21,9 +21,40 @@ type untoldPipe struct {
 	pipeKey
 }
 
+// Listening counts the local peers that listen to each propagate pipe. A far site gives this one a message once for all of them, so
+// it is told that somebody listens, not who: with the first of them, and with the last.
+type Listening map[pipeKey]int
+
+// Change counts one listener more, or with gone one fewer. The item says whether anybody listens now; news: that has changed.
+func (l Listening) Change(group, pipe string, gone bool) (it site.Item, news bool) {
+	k := pipeKey{group, pipe}
+	it = pipeItem("", k, PipePropagate)
+	if !gone {
+		l[k]++
+		return it, l[k] == 1
+	}
+	if l[k]--; l[k] <= 0 {
+		delete(l, k)
+		it.Gone = true
+	}
+	return it, it.Gone
+}
+
+// listening notes that one more peer listens to a propagate pipe, or one fewer. Where there are rules, far sites may be told of some
+// listeners and not of others, so the core judges the item anew.
+func (ls *leases) listening(k pipeKey, gone bool) {
+	if it, news := ls.outlets.listening.Change(k.group, k.pipe, gone); news || !ls.cfg.Filter.Empty() {
+		ls.announceItem(it)
+	}
+}
+
 // tellPipe tells far sites of an open pipe, a unicast one a moment later.
 func (ls *leases) tellPipe(p *peer, k pipeKey, kind uint8) {
-	if kind != PipeUnicast {
+	switch kind {
+	case PipePropagate:
+		ls.listening(k, false)
+		return
+	case PipeUnicastSecure:
 		ls.announceItem(pipeItem(p.id, k, kind))
 		return
 	}
@@ -38,6 +69,10 @@ func (ls *leases) tellPipe(p *peer, k pipeKey, kind uint8) {
 
 // withdrawPipe tells far sites that a pipe is closed, and reports whether they knew it.
 func (ls *leases) withdrawPipe(p *peer, k pipeKey, kind uint8) bool {
+	if kind == PipePropagate {
+		ls.listening(k, true)
+		return true
+	}
 	u := untoldPipe{p.id, k}
 	if _, ok := ls.outlets.untold[u]; ok {
 		delete(ls.outlets.untold, u)
@@ -158,6 +193,30 @@ func (ls *leases) pipeDown(p *peer, k pipeKey) {
 	if told {
 		ls.arrivals.pipeLeft(p, k)
 	}
+}
+
+// restate tells far sites in the present form what an earlier version has told them: it named each listener to a propagate pipe.
+func (ls *leases) restate() {
+	for _, p := range ls.outlets.sortedPeers() {
+		for _, k := range p.pipeKeys() {
+			if u := (untoldPipe{p.id, k}); ls.outlets.named[u] {
+				ls.announceItem(pipeItem("", k, PipePropagate))
+				ls.announceItem(pipeItem(p.id, k, PipePropagate).Withdrawal())
+				delete(ls.outlets.named, u)
+				ls.outlets.rememberPeer(p)
+			}
+		}
+	}
+}
+
+// listeners are the local peers that listen to a propagate pipe, in order.
+func (o *outlets) listeners(k pipeKey) (ids []string) {
+	for _, p := range o.membersOf(k.group) {
+		if p.pipes[k] == PipePropagate {
+			ids = append(ids, p.id)
+		}
+	}
+	return ids
 }
 
 func pipeItem(peer string, k pipeKey, kind uint8) site.Item {

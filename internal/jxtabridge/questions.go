@@ -192,7 +192,7 @@ func (dir *directory) pipeOwners(group, pipe, asker string, only []string) []str
 	k := pipeKey{group, pipe}
 	var owners []string
 	add := func(peer string) {
-		if peer != asker && len(owners) < maxOwners && !slices.Contains(owners, peer) && (len(only) == 0 || slices.Contains(only, peer)) {
+		if peer != "" && peer != asker && len(owners) < maxOwners && !slices.Contains(owners, peer) && (len(only) == 0 || slices.Contains(only, peer)) {
 			owners = append(owners, peer)
 		}
 	}

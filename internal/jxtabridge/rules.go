@@ -53,8 +53,14 @@ func DescribeItem(it site.Item) site.Subject {
 	return s
 }
 
-// DescribeItem is DescribeItem, for the core.
-func (b *Bridge) DescribeItem(it site.Item) site.Subject { return DescribeItem(it) }
+// DescribeItem is DescribeItem, for the core. An item of this site that names no listener is that of each who listens.
+func (b *Bridge) DescribeItem(it site.Item) site.Subject {
+	s := DescribeItem(it)
+	if it.Kind == site.Listener && it.Owner == "" {
+		s.Owners = b.outlets.listeners(pipeKey{it.Scope, it.ID})
+	}
+	return s
+}
 
 // DescribeMessage is DescribeMessage, for the core.
 func (b *Bridge) DescribeMessage(m *site.Message) site.Subject { return DescribeMessage(m) }

@@ -23,10 +23,11 @@ type Subject struct {
 	Root      string    // tag of the document
 	Scope     string
 	Name      string
-	Owner     string // its publisher or sender
-	Topic     string // that it names, is, or goes to
-	Octets    int    // of the document, or of all data of a message
-	Parts     []Part // of a message, where rules may look into it
+	Owner     string   // its publisher or sender
+	Owners    []string // instead of Owner: an item of several goes where it may go for one of them
+	Topic     string   // that it names, is, or goes to
+	Octets    int      // of the document, or of all data of a message
+	Parts     []Part   // of a message, where rules may look into it
 	// Stream: a message that belongs to a stream, which the rules judged as a whole when it was opened.
 	Stream bool
 	// Ordered: a message that an operator sends himself. The rules serve the operator and do not bind it.

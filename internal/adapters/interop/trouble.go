@@ -39,7 +39,7 @@ func (m *Meeting) Counts() map[string]int { return maps.Clone(m.trouble.Of) }
 func (m *Meeting) Metrics() []site.Metric {
 	return append([]site.Metric{
 		site.Gauge("meet_units", "Units that cross between the protocol adapters of this gateway.", len(m.units)),
-		site.Gauge("meet_listeners", "JXTA peers of this LAN that hear a pipe of [[meet]].", m.jxta.count),
+		site.Gauge("meet_listeners", "Unicast pipes of JXTA peers of this LAN, and propagate pipes that some of them hear, of [[meet]].", m.jxta.count),
 		site.Gauge("meet_waiting", "Chat lines that wait for local JXTA peers.", len(m.jxta.waiting)),
 	}, site.Counters("meet_total", "Events of [[meet]].", "what", m.trouble.Of)...)
 }

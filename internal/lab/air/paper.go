@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
+	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/sim"
 	"aldis/internal/link/profile"
-	"aldis/internal/site"
 )
 
 // The experiments of Schulz, Blochinger and Poths, "Orbweb: a network substrate for Peer-to-Peer Desktop Grid Computing based on open
@@ -114,22 +114,11 @@ func comesAndGoes(s *stage, rng *rand.Rand, off func(bool)) (spells []spell) {
 	return spells
 }
 
-// listens has peer k of a site begin to listen to Pipe, or with gone stop.
-func listens(s *stage, n *sim.Node, k int, gone bool) {
-	var id [16]byte
-	rng := rand.New(rand.NewPCG(uint64(n.ID), uint64(k)))
-	for i := range id {
-		id[i] = byte(rng.Uint32())
+// listens has a peer of a site begin to listen to Pipe, or with gone stop. The site tells others of it as JXTA's adapter does.
+func listens(s *stage, n *sim.Node, here jxtabridge.Listening, gone bool) {
+	if it, news := here.Change("jxta-NetGroup", Pipe, gone); news {
+		n.Site.Put(s.World, it)
 	}
-	id[15] = max(id[15], 1) // an id does not end in zero octets
-	it := site.Item{Kind: site.Listener, Scope: "jxta-NetGroup", Owner: fmt.Sprintf("uuid-59616261646162614A78746150325033%X03", id), ID: Pipe}
-	if !gone {
-		n.Site.Listen(s.World, it.Owner, Pipe)
-		return
-	}
-	it = n.Site.Items[it.Key()]
-	it.Gone = true
-	n.Site.Put(s.World, it)
 }
 
 // audience sends 256 octets every interval to 960 members behind 16 gateways. It returns the octets on the air, as a multiple of one datagram
@@ -140,9 +129,11 @@ func audience(ctx Context, seed uint64, link string, every time.Duration, v vola
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range s.Nodes {
-		for k := range behindEach {
-			listens(s, n, k, false)
+	here := make([]jxtabridge.Listening, len(s.Nodes)) // behind each
+	for i, n := range s.Nodes {
+		here[i] = jxtabridge.Listening{}
+		for range behindEach {
+			listens(s, n, here[i], false)
 		}
 	}
 	s.run(20 * time.Minute)
@@ -151,7 +142,7 @@ func audience(ctx Context, seed uint64, link string, every time.Duration, v vola
 	for i, n := range s.Nodes {
 		for k := range behindEach {
 			if v == someMembers && (i*behindEach+k)%8 == 0 {
-				members[n.ID] = append(members[n.ID], comesAndGoes(s, rng, func(off bool) { listens(s, n, k, off) }))
+				members[n.ID] = append(members[n.ID], comesAndGoes(s, rng, func(off bool) { listens(s, n, here[i], off) }))
 			}
 		}
 		if v == someGateways && i >= audienceSites-2 {

@@ -60,7 +60,7 @@ type watched struct {
 
 func (b *watched) Step(now time.Time, ev site.Event) site.Output {
 	if far, ok := ev.(site.FarItem); ok && far.Item.Kind == site.Listener && !far.Item.Gone {
-		b.l.known(far.Item)
+		b.l.known(far.Site, far.Item)
 	}
 	out := b.Bridge.Step(now, ev)
 	for _, c := range out.Carry {
@@ -79,11 +79,15 @@ func (l *lan) taken(m *site.Message) {
 	l.p.r.Taken(m.Topic, elements, l.p.at())
 }
 
-func (l *lan) known(it site.Item) {
-	pipe := slices.IndexFunc(l.p.s.Pipes, func(p Pipe) bool { return p.ID == it.ID })
-	peer := slices.IndexFunc(l.p.s.Peers, func(p Peer) bool { return p.ID == it.Owner })
-	if pipe >= 0 && peer >= 0 {
-		l.p.r.Known(peer, pipe, l.p.at())
+// known notes that the other side's gateway knows of a listener. News without an owner is that of all who listen there.
+func (l *lan) known(from uint16, it site.Item) {
+	for _, a := range l.p.s.Actions {
+		if a.Do != Open || !a.Listen || l.p.s.Pipes[a.Pipe].ID != it.ID {
+			continue
+		}
+		if p := l.p.s.Peers[a.Peer]; it.Owner == p.ID || it.Owner == "" && l.p.node(p.Edge).ID == from {
+			l.p.r.Known(a.Peer, a.Pipe, l.p.at())
+		}
 	}
 }
 

@@ -101,8 +101,12 @@ func (r *Record) Opened(peer, pipe int, at time.Duration) { first(r.opened, pipe
 // Usable: the pipe is open as far as the peer can tell.
 func (r *Record) Usable(peer, pipe int, at time.Duration) { first(r.usable, pipeOf{peer, pipe}, at) }
 
-// Known: the other side's gateway knows that the peer listens.
-func (r *Record) Known(peer, pipe int, at time.Duration) { first(r.known, pipeOf{peer, pipe}, at) }
+// Known: the other side's gateway knows that the peer listens, if it does already.
+func (r *Record) Known(peer, pipe int, at time.Duration) {
+	if _, open := r.opened[pipeOf{peer, pipe}]; open {
+		first(r.known, pipeOf{peer, pipe}, at)
+	}
+}
 
 // Taken: a gateway has taken a propagate pipe's message for the other side. A caller of Taken has called WatchesCustody before.
 func (r *Record) Taken(pipe string, elements []jxta.Element, at time.Duration) {

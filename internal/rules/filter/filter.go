@@ -80,6 +80,16 @@ func (f *Filter) Judge(s *site.Subject) Verdict {
 	if f == nil {
 		return Default
 	}
+	if len(s.Owners) > 0 {
+		one, v := *s, Default
+		one.Owners = nil
+		for _, one.Owner = range s.Owners {
+			if v = f.Judge(&one); !v.Stays() {
+				break
+			}
+		}
+		return v
+	}
 	for i := range f.rules {
 		if f.rules[i].Misses(s) == "" {
 			return Verdict{i, f.rules[i].Action}

@@ -56,6 +56,8 @@ func TestFirstRuleThatFitsDecides(t *testing.T) {
 		{"group, whatever it is", site.Subject{Type: Message, Scope: "uuid-AA02"}, 3},
 		{"any name is no name of a message", site.Subject{Type: Message, Owner: "uuid-0103"}, -1},
 		{"any name", site.Subject{Type: Group, Owner: "uuid-0103"}, 4},
+		{"of several, all denied", site.Subject{Type: Group, Owners: []string{"uuid-0103", "uuid-0103"}}, 4},
+		{"of several, one of them not", site.Subject{Type: Group, Owners: []string{"uuid-0103", "uuid-0203", "uuid-0103"}}, -1},
 	} {
 		if got := f.Judge(&tt.s); got.Rule != tt.rule {
 			t.Errorf("%s: rule %d, want %d", tt.name, got.Rule, tt.rule)
