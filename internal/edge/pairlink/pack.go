@@ -24,7 +24,7 @@ type packer struct {
 	to *bufio.Writer
 }
 
-// packs is a packer that writes to w. It has 0.8 MB.
+// packs is a packer that writes to w. It takes 0.8 MB of memory.
 func packs(w io.Writer) packer {
 	to := bufio.NewWriterSize(w, 64<<10)
 	f, _ := flate.NewWriter(to, packLevel) // the level is one that there is
@@ -38,5 +38,5 @@ func (p packer) Flush() error {
 	return p.to.Flush()
 }
 
-// unpacks reads what a packer has written. It holds the window, whatever comes: the length of a frame bounds the rest (readFrame).
+// unpacks reads what a packer has written. Its memory is the window, whatever comes; readFrame bounds the frames.
 func unpacks(r *bufio.Reader) *bufio.Reader { return bufio.NewReader(flate.NewReader(r)) }
