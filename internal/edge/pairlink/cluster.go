@@ -205,7 +205,7 @@ func (c *Cluster) serve(raw *tls.Conn, called int, done func()) {
 	}
 	if err != nil || c.life.Err() != nil {
 		c.mu.Unlock()
-		c.turnAway(raw, k != nil && err != nil, err)
+		c.turnAway(raw, k, err)
 		return
 	}
 	is := &c.members[from]

@@ -4,12 +4,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +29,7 @@ type member struct {
 	cluster *Cluster
 	link    *Link // if it believes to be one of two
 	log     lines
+	count   *atomic.Int64 // octets with others that have called it; nil: they are not counted
 }
 
 // newMembers makes machines that do not run yet.
@@ -64,6 +67,9 @@ func (m *member) start() {
 	}
 	ln, err := net.Listen("tcp", m.cfg.Listen.String())
 	check.NoError(check.Fatal(m.t), err)
+	if m.count != nil {
+		ln = counted{ln, m.count}
+	}
 	m.cluster, err = OpenCluster(m.cfg, ln)
 	check.NoError(check.Fatal(m.t), err)
 }
@@ -297,22 +303,27 @@ func TestMembersRefused(t *testing.T) {
 	}
 }
 
-// BenchmarkMembers measures how many commits a second three members on this machine acknowledge, and how fast.
+// BenchmarkMembers measures how many commits a second three members on this machine acknowledge, how fast, and how many octets they say to
+// each other for a message of 200 octets, which does not repeat itself.
 func BenchmarkMembers(b *testing.B) {
 	for _, messages := range []int{1, 10, 100} {
 		b.Run(fmt.Sprint(messages, " messages"), func(b *testing.B) {
 			list := newMembers(b, 3)
+			var octets atomic.Int64
 			for _, m := range list {
+				m.count = &octets
 				m.start()
 			}
 			leader, run := led(b, list)
 			var took []time.Duration
-			i := 0
+			from := rand.NewChaCha8([32]byte{4})
+			i, before := 0, octets.Load()
 			for b.Loop() {
 				var ops []journal.Op
 				for range messages {
 					i++
 					ops = append(ops, journal.Op{Bucket: "a", Key: fmt.Appendf(nil, "%08d", i%10_000), Value: make([]byte, 200)})
+					from.Read(ops[len(ops)-1].Value)
 				}
 				began := time.Now()
 				check.NoError(check.Fatal(b), leader.cluster.Commit(run, ops, nil))
@@ -322,6 +333,7 @@ func BenchmarkMembers(b *testing.B) {
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "ms-median")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "ms-99%")
 			b.ReportMetric(float64(i)/b.Elapsed().Seconds(), "messages/s")
+			b.ReportMetric(float64(octets.Load()-before)/float64(i), "octets/message")
 		})
 	}
 }

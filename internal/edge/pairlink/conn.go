@@ -30,6 +30,7 @@ const (
 type conn struct {
 	raw   net.Conn
 	in    *bufio.Reader
+	out   writer
 	hello pair.Hello
 
 	// The fields below are guarded by Link.mu.
@@ -127,9 +128,13 @@ func (c *conn) write() {
 		c.mu.Unlock()
 		for _, frame := range batch {
 			c.raw.SetWriteDeadline(time.Now().Add(writeTime))
-			if _, err := c.raw.Write(frame); err != nil {
+			if _, err := c.out.Write(frame); err != nil {
 				return
 			}
+		}
+		c.raw.SetWriteDeadline(time.Now().Add(writeTime))
+		if c.out.Flush() != nil {
+			return
 		}
 		c.mu.Lock()
 		c.octets -= n
@@ -210,7 +215,7 @@ func (l *Link) serve(raw *tls.Conn, done func()) {
 	}
 	if err != nil || l.life.Err() != nil {
 		l.mu.Unlock()
-		l.turnAway(raw, c != nil && err != nil, err)
+		l.turnAway(raw, c, err)
 		return
 	}
 	if old := l.conn; old != nil {
@@ -254,7 +259,7 @@ func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, e
 	l.mu.Lock()
 	is := own()
 	l.mu.Unlock()
-	is.Protocol, is.Clock, is.Facts, is.Ways, is.Version = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways, l.cfg.Version
+	is.Protocol, is.Clock, is.Facts, is.Ways, is.Version, is.Packs = protocol, l.cfg.Wall().Unix(), l.cfg.Facts, l.cfg.Ways, l.cfg.Version, true
 	text, err := json.Marshal(is)
 	if err != nil {
 		return nil, g, err
@@ -262,7 +267,7 @@ func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, e
 	if _, err := raw.Write(appendFrame(nil, kindHello, text)); err != nil {
 		return nil, g, err
 	}
-	c = &conn{raw: raw, in: bufio.NewReaderSize(raw, 64<<10), wake: make(chan struct{}, 1)}
+	c = &conn{raw: raw, in: bufio.NewReaderSize(raw, 64<<10), out: bufio.NewWriterSize(raw, 64<<10), wake: make(chan struct{}, 1)}
 	c.room.L = &c.mu
 	k, content, err := readFrame(c.in, mostGreeting)
 	if err == nil && k != kindHello {
@@ -276,14 +281,18 @@ func (l *base) greet(raw *tls.Conn, own func() greeting) (c *conn, g greeting, e
 		return nil, g, err
 	}
 	c.hello = g.Hello
+	if g.Packs {
+		c.in, c.out = unpacks(c.in), packs(raw)
+	}
 	return c, g, nil
 }
 
-// turnAway tells the other end why it is refused, and closes its connection.
-func (l *base) turnAway(raw *tls.Conn, greeted bool, err error) {
-	if greeted {
+// turnAway tells the other end why it is refused, and closes its connection. c is nil if the other end has not greeted.
+func (l *base) turnAway(raw *tls.Conn, c *conn, err error) {
+	if c != nil && err != nil {
 		raw.SetWriteDeadline(time.Now().Add(time.Second))
-		raw.Write(appendFrame(nil, kindRefuse, []byte(err.Error())))
+		c.out.Write(appendFrame(nil, kindRefuse, []byte(err.Error())))
+		c.out.Flush()
 	}
 	raw.Close()
 	if l.life.Err() == nil {

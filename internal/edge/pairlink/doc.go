@@ -9,6 +9,7 @@
 //   - stream.go: commits, snapshots, and how a follower writes them
 //   - conn.go: connections and their bounds
 //   - wire.go: frames
+//   - pack.go: how frames are packed
 //   - facts.go: what both machines must agree in
 //   - pass.go: connections of local peers that a follower passes on
 //   - passed.go: how many octets of those connections the peers have

@@ -1,6 +1,7 @@
 package pairlink
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/ed25519"
 	"errors"
@@ -8,12 +9,14 @@ import (
 	"hash/crc32"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -37,6 +40,7 @@ type box struct {
 	journal *journal.Journal
 	link    *Link
 	log     lines
+	count   *atomic.Int64 // as of member
 }
 
 type lines struct {
@@ -95,6 +99,9 @@ func (b *box) start() {
 	b.cfg.Journal = b.journal
 	ln, err := net.Listen("tcp", b.cfg.Listen.String())
 	check.NoError(check.Fatal(b.t), err)
+	if b.count != nil {
+		ln = counted{ln, b.count}
+	}
 	b.link, err = Open(b.cfg, ln)
 	check.NoError(check.Fatal(b.t), err)
 	b.t.Cleanup(func() {
@@ -301,6 +308,12 @@ func FuzzFrames(f *testing.F) {
 	f.Add(byte(kindVerdict), appendVerdict(pair.Verdict{Epoch: 2, Granted: true, Newest: 2}))
 	f.Add(byte(kindQuorum), appendQuorum(quorum.Message{Kind: quorum.KindBeat, Term: 3, N: 4, Acked: []quorum.At{{Index: 1, Term: 2}}, Raft: []byte("text")}))
 	f.Add(byte(kindHello), []byte(`{"protocol":1,"hello":{"Machine":1}}`))
+	var packed bytes.Buffer
+	p := packs(&packed)
+	p.Write(append(appendFrame(nil, kindPing), appendFrame(nil, kindPart, make([]byte, 300))...))
+	p.Flush()
+	f.Add(byte(kindPart), packed.Bytes())
+	f.Add(byte(kindTaken), []byte("text"))
 	f.Fuzz(func(t *testing.T, k byte, b []byte) {
 		var again []byte
 		var err error
@@ -330,10 +343,25 @@ func FuzzFrames(f *testing.F) {
 				t.Error("a greeting of no machine")
 			}
 			return
+		case kindPart: // packed octets of a hostile machine
+			in := unpacks(bufio.NewReader(bytes.NewReader(b)))
+			for err == nil {
+				var content []byte
+				if _, content, err = readFrame(in, mostGreeting); len(content) > mostGreeting {
+					t.Errorf("a frame of %d octets", len(content))
+				}
+			}
+			return
 		default:
-			got, content, err := readFrame(bytes.NewReader(appendFrame(nil, kind(k), b)), len(b))
-			if err != nil || got != kind(k) || !bytes.Equal(content, b) {
-				t.Errorf("%v %d %x", err, got, content)
+			var packed bytes.Buffer
+			p := packs(&packed)
+			p.Write(appendFrame(nil, kind(k), b))
+			p.Flush()
+			for _, in := range []io.Reader{bytes.NewReader(appendFrame(nil, kind(k), b)), unpacks(bufio.NewReader(&packed))} {
+				got, content, err := readFrame(in, len(b))
+				if err != nil || got != kind(k) || !bytes.Equal(content, b) {
+					t.Errorf("%v %d %x", err, got, content)
+				}
 			}
 			return
 		}
@@ -483,12 +511,14 @@ func BenchmarkAcceptance(b *testing.B) {
 					follower.stop()
 				}
 				var took []time.Duration
+				from := rand.NewChaCha8([32]byte{4})
 				n := 0
 				for b.Loop() {
 					ops := make([]journal.Op, messages)
 					for i := range ops {
 						n++
-						ops[i] = journal.Op{Bucket: "mail", Key: fmt.Appendf(nil, "%09d", n%20_000), Value: bytes.Repeat([]byte{byte(n)}, 200)}
+						ops[i] = journal.Op{Bucket: "mail", Key: fmt.Appendf(nil, "%09d", n%20_000), Value: make([]byte, 200)}
+						from.Read(ops[i].Value)
 					}
 					began := time.Now()
 					check.NoError(b, leader.link.Commit(run, ops, nil))

@@ -1,9 +1,11 @@
 package pairlink
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
 	"crypto/tls"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -259,22 +261,34 @@ func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 		check.NoError(t, err)
 		return appendFrame(nil, kindQuorum, appendQuorum(quorum.Message{Kind: quorum.KindRaft, Raft: text}))
 	}
+	packed := func(frames []byte) []byte {
+		var b bytes.Buffer
+		p := packs(&b)
+		p.Write(frames)
+		check.NoError(t, p.Flush())
+		return b.Bytes()
+	}
 	for _, row := range []struct {
 		says     string
 		protocol int
 		frames   []byte
+		packs    bool
 	}{
-		{"version 99 of the protocol", 99, nil},
-		{"it says what no member says: MsgVote of term 18446744073709551615", protocol, raft(raftpb.MsgVote, math.MaxUint64)},
-		{"it says what no member says: MsgSnap", protocol, raft(raftpb.MsgSnap, is.Term)},
-		{"it says what no member says: MsgAppResp of entry", protocol, raft(raftpb.MsgAppResp, is.Term)},
-		{"the frame is broken: kind 77", protocol, appendFrame(nil, kind(77))},
-		{"the frame is broken: 4294967294 octets", protocol, []byte{255, 255, 255, 255, byte(kindQuorum)}},
-		{"the frame is broken", protocol, appendFrame(nil, kindPart, []byte("no copy was begun"))},
-		{"the frame is broken", protocol, appendFrame(nil, kindQuorum, []byte("short"))},
+		{"version 99 of the protocol", 99, nil, false},
+		{"it says what no member says: MsgVote of term 18446744073709551615", protocol, raft(raftpb.MsgVote, math.MaxUint64), false},
+		{"it says what no member says: MsgSnap", protocol, raft(raftpb.MsgSnap, is.Term), false},
+		{"it says what no member says: MsgAppResp of entry", protocol, raft(raftpb.MsgAppResp, is.Term), false},
+		{"the frame is broken: kind 77", protocol, appendFrame(nil, kind(77)), false},
+		{"the frame is broken: 4294967294 octets", protocol, []byte{255, 255, 255, 255, byte(kindQuorum)}, false},
+		{"the frame is broken", protocol, appendFrame(nil, kindPart, []byte("no copy was begun")), false},
+		{"the frame is broken", protocol, appendFrame(nil, kindQuorum, []byte("short")), false},
+		{"the frame is broken: kind 77", protocol, packed(appendFrame(nil, kind(77))), true},
+		{"the frame is broken: 100663297 octets", protocol, packed(append(binary.BigEndian.AppendUint32(nil, mostFrame+2), make([]byte, 8<<20)...)), true},
+		{"flate: corrupt input", protocol, bytes.Repeat([]byte{255}, 100), true},
+		{"EOF", protocol, []byte{3, 0}, true}, // the stream says that it ends
 	} {
 		said := len(leader.log.all())
-		m.speak(leader.cfg.Listen, greeting{Protocol: row.protocol, Member: &is, Listen: m.cfg.Listen, Clock: time.Now().Unix(), Facts: leader.cluster.cfg.Facts}, row.frames)
+		m.speak(leader.cfg.Listen, greeting{Protocol: row.protocol, Member: &is, Listen: m.cfg.Listen, Clock: time.Now().Unix(), Facts: leader.cluster.cfg.Facts, Packs: row.packs}, row.frames)
 		check.Until(t, 10*time.Second, "it is named: "+row.says, func() bool { return strings.Contains(leader.log.all()[said:], row.says) })
 		committed(t, list, put(1))
 	}
@@ -283,7 +297,7 @@ func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 }
 
 // speak sends frames in the place of a member.
-func (m *member) speak(to netip.AddrPort, g greeting, frames []byte) {
+func (m *member) speak(to netip.AddrPort, g greeting, frames []byte) *tls.Conn {
 	m.t.Helper()
 	id := siteKey()
 	id.Twin = true
@@ -296,4 +310,5 @@ func (m *member) speak(to netip.AddrPort, g greeting, frames []byte) {
 	_, err = c.Write(append(appendFrame(nil, kindHello, text), frames...))
 	check.NoError(m.t, err)
 	m.t.Cleanup(func() { c.Close() })
+	return c
 }

@@ -243,6 +243,8 @@ type greeting struct {
 	Listen netip.AddrPort `json:"listen,omitzero"`
 	// Version is the version of the gateway, for operators. Older gateways send none.
 	Version string `json:"version,omitempty"`
+	// Packs says that the machine can pack what follows (pack.go). Older gateways cannot.
+	Packs bool `json:"packs,omitempty"`
 }
 
 func parseGreeting(b []byte) (g greeting, err error) {

@@ -109,5 +109,8 @@ func (m *Machine) begin(s *raft.SoftState) {
 	}
 }
 
-// waiting is the state of a member that waits for a copy.
-const waiting = tracker.StateSnapshot
+// waiting is the state of a member that waits for a copy; keepsUp, of one that is sent each entry at once.
+const (
+	waiting = tracker.StateSnapshot
+	keepsUp = tracker.StateReplicate
+)

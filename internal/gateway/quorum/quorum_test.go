@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/raft/v3/raftpb"
+
 	"aldis/internal/gateway/pair"
 )
 
@@ -121,6 +123,31 @@ func TestTakeover(t *testing.T) {
 	t.Logf("another one leads after %v at the median, %v at most of %d", all[len(all)/2], all[len(all)-1], len(all))
 	if all[len(all)-1] > 5*time.Second {
 		t.Error("it takes longer than 5 s")
+	}
+}
+
+// An entry that is alone costs one message to each other member and one back. A member learns with the next entry, or with the next beat,
+// that a majority has it.
+func TestOneMessageForAnEntry(t *testing.T) {
+	for _, members := range []int{3, 5} {
+		w := newWorld(t, 1, members)
+		w.led(most)
+		w.pass(2 * time.Second)
+		clear(w.said)
+		began := len(w.confirmed)
+		w.pass(15 * time.Second)
+		entries := len(w.confirmed) - began
+		if to, back := w.said[raftpb.MsgApp], w.said[raftpb.MsgAppResp]; entries < 95 || to > (entries+1)*(members-1) || back > to {
+			t.Errorf("%d entries cost %d messages to %d members and %d back", entries, to, members-1, back)
+		}
+		l := w.leader()
+		w.mute = true
+		w.pass(pair.Beat + 50*time.Millisecond)
+		for i, b := range w.boxes {
+			if has := b.m.Stored().Commit; has != w.boxes[l].m.last().Index {
+				t.Errorf("machine %d knows of a majority until entry %d, and the leader %d has %d", i, has, l, w.boxes[l].m.last().Index)
+			}
+		}
 	}
 }
 

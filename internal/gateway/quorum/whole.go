@@ -18,7 +18,7 @@ func (m *Machine) met(ev Met) {
 		p.lacks = true
 		m.send(ev.From, Message{Kind: KindForgot})
 	default:
-		if _, waits := m.progress(ev.From); waits {
+		if _, state := m.progress(ev.From); state == waiting {
 			m.node.ReportSnapshot(uint64(ev.From+1), given)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"go.etcd.io/raft/v3"
 	"go.etcd.io/raft/v3/raftpb"
+	"go.etcd.io/raft/v3/tracker"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -53,7 +54,9 @@ func (m *Machine) Work() *Work {
 	}
 	_, leads := m.leads()
 	early := m.node.BasicStatus().RaftState == raft.StateLeader
+	more := false // a majority has more entries than before
 	if h := rd.HardState; h != nil {
+		more = h.GetCommit() > m.stored.Commit
 		early = early && h.GetTerm() == m.stored.Term && h.GetVote() == m.stored.Vote
 		m.stored.Term, m.stored.Vote, m.stored.Commit = h.GetTerm(), h.GetVote(), h.GetCommit()
 		s := m.stored
@@ -67,7 +70,7 @@ func (m *Machine) Work() *Work {
 			p.copying, p.lacks = true, true
 			w.Copy = append(w.Copy, to)
 		}
-		if !p.connected || p.lacks || x.GetType() == raftpb.MsgSnap || m.bound(x) {
+		if !p.connected || p.lacks || x.GetType() == raftpb.MsgSnap || m.bound(x) || more && m.spared(x) {
 			continue
 		}
 		text, err := proto.Marshal(x)
@@ -83,6 +86,16 @@ func (m *Machine) Work() *Work {
 	}
 	m.work = w
 	return w
+}
+
+// spared says whether a message has no entries, for a member that keeps up. The library tells it so that a majority has more entries.
+// The next entries say the same, or the next beat does, and no answer is needed.
+func (m *Machine) spared(x *raftpb.Message) bool {
+	if x.GetType() != raftpb.MsgApp || len(x.GetEntries()) > 0 {
+		return false
+	}
+	_, state := m.progress(int(x.GetTo()) - 1)
+	return state == keepsUp
 }
 
 // Done says that the work is durable, and returns the messages that are sent now.
@@ -179,12 +192,12 @@ func (m *Machine) BehindOctets(of int) (octets uint64) {
 	return octets
 }
 
-// progress is how far a leader knows that a member's log goes, and whether the member waits for a copy.
-func (m *Machine) progress(of int) (match uint64, waits bool) {
+// progress is how far a leader knows that a member's log goes, and how the leader sends it entries.
+func (m *Machine) progress(of int) (match uint64, state tracker.StateType) {
 	m.node.WithProgress(func(id uint64, _ raft.ProgressType, pr progress) {
 		if id == uint64(of+1) {
-			match, waits = pr.Match, pr.State == waiting
+			match, state = pr.Match, pr.State
 		}
 	})
-	return match, waits
+	return match, state
 }

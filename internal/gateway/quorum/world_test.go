@@ -10,6 +10,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/raft/v3/raftpb"
+	"google.golang.org/protobuf/proto"
+
 	"aldis/internal/gateway/pair"
 )
 
@@ -86,6 +89,8 @@ type world struct {
 	linked    map[[2]int]uint64 // connections, each with a number
 	next      uint64
 	confirmed map[uint64]bool
+	said      map[raftpb.MessageType]int // messages of the library that were sent
+	mute      bool                       // nobody has a message
 }
 
 type event struct {
@@ -216,6 +221,13 @@ func (w *world) send(from int, list []Sent) {
 			continue
 		}
 		x := s.Message
+		if x.Kind == KindRaft {
+			is := &raftpb.Message{}
+			if err := proto.Unmarshal(x.Raft, is); err != nil {
+				w.t.Fatal(err)
+			}
+			w.said[is.GetType()]++
+		}
 		w.after(time.Millisecond, func() {
 			w.run(s.To, func() {
 				if w.linked[key(from, s.To)] == conn && w.boxes[s.To].m != nil {
@@ -324,7 +336,7 @@ func (w *world) look(i int) {
 func (w *world) load() {
 	for i, b := range w.boxes {
 		w.run(i, func() {
-			if b.m != nil && b.m.Role() == pair.Leading && b.m.Propose(binary.BigEndian.AppendUint64(nil, w.next)) == nil {
+			if !w.mute && b.m != nil && b.m.Role() == pair.Leading && b.m.Propose(binary.BigEndian.AppendUint64(nil, w.next)) == nil {
 				b.waits[w.next] = true
 				w.next++
 				w.begin(i)
@@ -373,7 +385,7 @@ func (w *world) led(most time.Duration) time.Duration {
 }
 
 func newWorld(t *testing.T, seed uint64, members int) *world {
-	w := &world{t: t, seed: seed, chance: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]int]bool{}, linked: map[[2]int]uint64{}, confirmed: map[uint64]bool{}, next: 1}
+	w := &world{t: t, seed: seed, chance: rand.New(rand.NewPCG(seed, 1)), cut: map[[2]int]bool{}, linked: map[[2]int]uint64{}, confirmed: map[uint64]bool{}, said: map[raftpb.MessageType]int{}, next: 1}
 	for i := range members {
 		w.boxes = append(w.boxes, &box{disk: &disk{stored: Stored{Machine: uint64(i + 1)}}})
 	}
