@@ -74,6 +74,7 @@ type Config struct {
 	Price  float64        // of that bearer (BearerConfig.Price)
 	Lines  bool           // of that bearer (BearerConfig.Lines)
 	PerDay int64          // of that bearer (BearerConfig.PerDay)
+	Direct int            // of that bearer (BearerConfig.Direct)
 	More   []BearerConfig // other bearers
 	Relay  bool           // this node passes on messages that other gateways have sealed for each other
 	// willing are the peers that pass on messages for a peer that only the roster names, as the roster says.
@@ -322,6 +323,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.passed.step(g, now)
 	g.groups.step(now)
 	g.rollups.step(now)
+	for _, b := range g.bearers {
+		b.direct.step(now)
+	}
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)
@@ -382,6 +386,7 @@ func (g *Gateway) transmit(now time.Time) {
 		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
+		b.direct.pump(now)
 		b.linkProbes.pump(now)
 	}
 }
@@ -485,6 +490,7 @@ func (g *Gateway) start(now time.Time) {
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
+		b.direct.start(now)
 		for _, c := range b.Carriers {
 			c.Start(now)
 			c.Silence(now, b.mute())
@@ -587,7 +593,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, b.mute()))
 		}
-		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
+		at = due.Earliest(due.Earliest(at, due.Earliest(b.linkProbes.due(now), b.direct.due())), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
 	}
 	return at
 }

@@ -1,0 +1,419 @@
+package gateway
+
+import (
+	"encoding/binary"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"aldis/internal/gateway/api"
+	"aldis/internal/gateway/mail"
+	"aldis/internal/ground/due"
+	"aldis/internal/link/direct"
+	"aldis/internal/link/envelope"
+	"aldis/internal/link/profile"
+	"aldis/internal/link/seal"
+)
+
+// Direct sessions between this node and one that is behind address translation as this one is: docs/decisions/direct.md.
+
+// sessions are the direct sessions of a bearer. The zero value has none and takes none.
+type sessions struct {
+	b       *bearer
+	table   *direct.Table // nil: the bearer takes no sessions
+	opening map[uint16]*opening
+	journal map[uint16]time.Time // as the journal has them, until the first Step; zero: one was being opened
+	began   time.Time            // this run
+}
+
+// opening is a session that is being opened.
+type opening struct {
+	to     netip.AddrPort // where the peer is, as the relay says; invalid: it has not said yet
+	tries  int            // HELLOs that went there
+	at     time.Time      // when the next goes, or the opening has failed
+	doubts bool           // the peer was heard, and has been asked whether it hears this node
+}
+
+const (
+	// bucketDirect of the journal: peer -> since when there is a session with it, in seconds since 1970; 0: it is being opened.
+	bucketDirect = "direct"
+	// introducedIn is how long a relay has for its word, and introduceEvery the least between two words of a relay for one peer.
+	introducedIn, introduceEvery = time.Minute, 30 * time.Second
+	// greetTries is how many HELLOs go to an address that a relay has named, while nothing comes from there. The time between them doubles
+	// after each second one.
+	greetTries = 6
+	greetEvery = time.Second
+	// silentKeepalives is how many keepalives of a peer may be missing before its session is over.
+	silentKeepalives = 3
+	// openCost is about what it takes to open a session: words of both ends and the relay, and HELLOs, half of them in vain.
+	openCost = 1500
+)
+
+// newSessions is for a bearer whose datagrams go to each peer on their own. Without keepalives no address translation stays open.
+func newSessions(b *bearer, limit int) sessions {
+	s := sessions{b: b, opening: map[uint16]*opening{}}
+	if limit > 0 && b.Keepalive > 0 && b.unshared() {
+		beats := int((direct.Round + b.Keepalive - 1) / b.Keepalive)
+		s.table = direct.New(direct.Config{Limit: limit, Keep: 2 * beats * (profile.IPUDPOctets + seal.OverheadShort), Open: openCost})
+	}
+	return s
+}
+
+// unshared says that a bearer has an address of each peer, to which datagrams need no connection.
+func (b *bearer) unshared() bool { return b.Relay == nil && len(b.Channels) == 0 && !b.lines.needed }
+
+// leg is a peer's leg on the bearer; nil: there is none, or no session can be on it.
+func (s *sessions) leg(id uint16) *leg {
+	if p := s.b.road.g.byID[id]; p != nil {
+		if l := p.legs[s.b.index]; l != nil && !l.Gone && !l.Configured().IsValid() {
+			return l
+		}
+	}
+	return nil
+}
+
+// relayed counts octets of a message that went between this node and a peer over a relay: on the first bearer where a session could be.
+func relayed(g *Gateway, now time.Time, id uint16, octets int) {
+	for _, b := range g.bearers {
+		if s := &b.direct; s.table != nil && s.leg(id) != nil && (s.table.State(id) != direct.None || !s.leg(id).goes()) {
+			s.table.Carried(now, id, octets)
+			return
+		}
+	}
+}
+
+// carried counts octets of a message that went on the leg, if that is a session.
+func (l *leg) carried(now time.Time, octets int) {
+	if s := &l.bearer.direct; s.table != nil && s.table.State(l.ID) == direct.Kept {
+		s.table.Carried(now, l.ID, octets)
+	}
+}
+
+// start goes on with the sessions of the last run.
+func (s *sessions) start(now time.Time) {
+	s.began = now
+	for _, id := range slices.Sorted(maps.Keys(s.journal)) {
+		l := s.leg(id)
+		switch since := s.journal[id]; {
+		case l == nil:
+			s.record(id, nil)
+		case s.table == nil || since.IsZero() || !l.Addr.IsValid():
+			s.close(l)
+			l.Paths.Forget() // it may be learned
+		default:
+			s.table.Opened(since, id)
+		}
+	}
+	s.journal = nil
+}
+
+// restore takes a record of bucketDirect.
+func (s *sessions) restore(key, value []byte) error {
+	if len(key) != 2 || len(value) != 8 {
+		return mail.ErrRecord
+	}
+	if s.journal == nil {
+		s.journal = map[uint16]time.Time{}
+	}
+	since := time.Time{}
+	if n := binary.BigEndian.Uint64(value); n != 0 {
+		since = time.Unix(int64(n), 0).UTC()
+	}
+	s.journal[binary.BigEndian.Uint16(key)] = since
+	return nil
+}
+
+func (s *sessions) record(id uint16, since *time.Time) {
+	if since == nil {
+		s.b.road.Record(bucketDirect, peerKey(id, nil), nil)
+		return
+	}
+	n := uint64(0)
+	if !since.IsZero() {
+		n = uint64(since.Unix())
+	}
+	s.b.road.Record(bucketDirect, peerKey(id, nil), binary.BigEndian.AppendUint64(nil, n))
+}
+
+// step lets time pass. A silent node opens no session and keeps none: its peers would wait for its keepalives.
+func (s *sessions) step(now time.Time) {
+	if s.table == nil {
+		return
+	}
+	for _, id := range slices.Sorted(maps.Keys(s.opening)) {
+		s.advance(now, id)
+	}
+	for _, r := range s.table.Rows() {
+		l := s.leg(r.ID)
+		switch {
+		case r.State != direct.Kept:
+		case l == nil: // the peer has left, or has an address of its own now
+			s.table.Leave(r.ID)
+			s.record(r.ID, nil)
+		case s.b.mute(), l.Link.Listening():
+			s.table.Ended(r.ID)
+			s.over(l, "one of the two is silent")
+		case l.Link.Dead(), due.Reached(now, s.silent(l, &r)), !l.Addr.IsValid():
+			s.table.Failed(now, r.ID)
+			s.over(l, "the peer does not answer there")
+		}
+	}
+	if s.b.mute() || !due.Reached(now, s.table.Due()) {
+		return
+	}
+	open, end := s.table.Step(now)
+	if l := s.leg(end); l != nil {
+		s.tellOver(now, l)
+	}
+	if l := s.leg(open); l != nil {
+		s.ask(now, l)
+	} else if open != 0 {
+		s.table.Leave(open)
+	}
+}
+
+// silent is when a session is over whose peer says nothing until then; zero: never.
+func (s *sessions) silent(l *leg, r *direct.Row) time.Time {
+	if s.b.Keepalive == 0 {
+		return time.Time{}
+	}
+	return due.Latest(due.Latest(l.LastHeard, s.began), r.Since).Add(silentKeepalives*s.b.Keepalive + s.b.Common.Timing.RoundTrip)
+}
+
+// due is when step or pump has something to do; zero: never.
+func (s *sessions) due() (at time.Time) {
+	if s.table == nil || s.b.mute() {
+		return at
+	}
+	at = s.table.Due()
+	for _, o := range s.opening {
+		at = due.Earliest(at, o.at)
+	}
+	for _, r := range s.table.Rows() {
+		if l := s.leg(r.ID); l != nil && r.State == direct.Kept {
+			at = due.Earliest(at, s.silent(l, &r))
+		}
+	}
+	return at
+}
+
+// ask asks a relay that both reach on this bearer to introduce the two.
+func (s *sessions) ask(now time.Time, l *leg) {
+	g := s.b.road.g
+	hop, up := nextHop(g, l.ID)
+	if up && hop != l.ID && g.byID[hop].legs[s.b.index].goes() &&
+		g.submit(now, g.byID[hop].Peer, envelope.Message{Direct: &envelope.Direct{Bearer: s.b.name.Mark, Peer: l.ID}}, mail.State) {
+		s.opening[l.ID] = &opening{at: now.Add(introducedIn)}
+		return
+	}
+	s.table.Failed(now, l.ID)
+}
+
+// introduce is the relay's part: it tells two peers where each of them is, on a bearer where it hears both.
+func introduce(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
+	to := g.byID[d.Peer]
+	if !g.cfg.Relay || to == nil || to == from {
+		g.Drop("direct_refused")
+		return
+	}
+	a, b := from.at(d.Bearer), to.at(d.Bearer)
+	if !a.introducible() || !b.introducible() {
+		g.Drop("direct_refused")
+		return
+	}
+	if last, known := g.passed.introduced[from.ID]; known && now.Sub(last) < introduceEvery {
+		g.Drop("direct_often")
+		return
+	}
+	if g.passed.introduced == nil {
+		g.passed.introduced = map[uint16]time.Time{}
+	}
+	g.passed.introduced[from.ID] = now
+	for _, two := range [][2]*leg{{a, b}, {b, a}} {
+		g.submit(now, two[0].of.Peer, envelope.Message{Direct: &envelope.Direct{Bearer: d.Bearer, Peer: two[1].ID, Addr: two[1].Addr}}, mail.State)
+	}
+	g.Note("info", "two peers are introduced to each other for a direct session", "peer", from.Name, "to", to.Name, "bearer", bearerName(a))
+}
+
+// introducible says that a relay knows where a peer is on a leg.
+func (l *leg) introducible() bool {
+	return l != nil && l.bearer.unshared() && l.goes() && !l.LastHeard.IsZero() && l.Addr.IsValid()
+}
+
+// hearDirect takes a word about a session: of the other end, or of a relay.
+func hearDirect(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
+	if d.Peer != 0 && !d.Addr.IsValid() {
+		introduce(g, now, from, d)
+		return
+	}
+	of := from
+	if d.Peer != 0 {
+		of = g.byID[d.Peer]
+	}
+	if of == nil || of.at(d.Bearer) == nil {
+		g.Drop("direct_refused")
+		return
+	}
+	s := &of.at(d.Bearer).bearer.direct
+	l := of.legs[s.b.index]
+	if s.table == nil || s.leg(of.ID) == nil || s.b.mute() {
+		g.Drop("direct_refused")
+		return
+	}
+	if d.Peer != 0 {
+		s.introduced(now, from, l, d.Addr)
+		return
+	}
+	if s.table.State(of.ID) == direct.Kept {
+		s.over(l, "the peer has ended it")
+	} else {
+		delete(s.opening, of.ID)
+		s.close(l)
+	}
+	s.table.Ended(of.ID)
+}
+
+// introduced takes the address of a peer from a relay. It counts only from a gateway that passes on messages between the two.
+func (s *sessions) introduced(now time.Time, relay *peer, l *leg, at netip.AddrPort) {
+	g, ip := s.b.road.g, at.Addr()
+	if !passesOn(g, relay.ID, l.of) || !ip.IsGlobalUnicast() || at.Port() == 0 {
+		g.Drop("direct_refused")
+		return
+	}
+	o := s.opening[l.ID]
+	if o == nil {
+		if s.table.State(l.ID) == direct.None && l.goes() {
+			return // it is reached already
+		}
+		take, end := s.table.Asked(now, l.ID)
+		if e := s.leg(end); e != nil {
+			s.tellOver(now, e)
+		}
+		if !take {
+			g.Drop("direct_full")
+			return
+		}
+		o = &opening{}
+		s.opening[l.ID] = o
+	}
+	if o.to.IsValid() {
+		return
+	}
+	o.to, o.at = at, now
+	l.opens(true)
+	s.record(l.ID, &time.Time{})
+}
+
+// passesOn says whether messages between this node and a peer go over that gateway, as configured or learned.
+func passesOn(g *Gateway, relay uint16, p *peer) bool {
+	if slices.Contains(viaOf(g, p), relay) {
+		return true
+	}
+	over := g.bearers[len(g.bearers)-1].Relay
+	if over == nil {
+		return false
+	}
+	hop, _ := over.Hop(p.ID)
+	return hop == relay
+}
+
+// advance goes on with an opening: it has succeeded when the peer has answered a probe, which shows that each hears the other.
+func (s *sessions) advance(now time.Time, id uint16) {
+	o, l := s.opening[id], s.leg(id)
+	switch {
+	case l == nil:
+		delete(s.opening, id)
+		s.table.Leave(id)
+		s.record(id, nil)
+	case s.b.mute():
+		delete(s.opening, id)
+		s.table.Ended(id)
+		s.close(l)
+	case l.opening && l.Addr.IsValid() && l.Proven():
+		delete(s.opening, id)
+		l.opens(false)
+		s.table.Opened(now, id)
+		s.record(id, &now)
+		s.b.road.Note("info", "a direct session with a peer is open; its messages need no relay", append(l.named(), "address", l.Addr)...)
+	case l.opening && l.Addr.IsValid() && !o.doubts:
+		o.doubts = true
+		l.Link.Doubt()
+	case due.Reached(now, o.at) && (!o.to.IsValid() || o.tries >= greetTries):
+		delete(s.opening, id)
+		s.table.Failed(now, id)
+		s.close(l)
+		var grey time.Time
+		for _, r := range s.table.Rows() {
+			if r.ID == id {
+				grey = r.Grey
+			}
+		}
+		s.b.road.Note("info", "no direct session with a peer could be opened; its messages go over the relay", append(l.named(), "introduced", o.to.IsValid(), "again_after", grey.UTC().Round(time.Second))...)
+	}
+}
+
+// pump sends the HELLOs that open address translations: the first may be lost there, until the peer has sent one too.
+func (s *sessions) pump(now time.Time) {
+	for _, id := range slices.Sorted(maps.Keys(s.opening)) {
+		o, l := s.opening[id], s.leg(id)
+		if l == nil || !o.to.IsValid() || o.tries >= greetTries || !due.Reached(now, o.at) {
+			continue
+		}
+		o.at = now.Add(max(greetEvery, s.b.Common.Timing.RoundTrip) << (o.tries / 2))
+		o.tries++
+		if !l.Addr.IsValid() { // otherwise it was heard, and HELLOs go by themselves
+			l.Link.Greet(now, o.to, s.b.road.Hello(now, l.Peer))
+		}
+	}
+}
+
+// opens makes a leg ready for a session: messages take it once that is open.
+func (l *leg) opens(on bool) {
+	if l.opening = on; on {
+		l.Paths.Forget()
+		l.Link.RecordPaths()
+		l.LastHeard, l.Handshake.KnowsUs = time.Time{}, false
+	}
+}
+
+// close makes a leg one without an address again.
+func (s *sessions) close(l *leg) {
+	l.opening = false
+	l.Paths.Shut()
+	l.Link.RecordPaths()
+	l.LastHeard, l.Handshake.KnowsUs = time.Time{}, false
+	s.record(l.ID, nil)
+}
+
+// over ends a session at this end.
+func (s *sessions) over(l *leg, why string) {
+	s.close(l)
+	s.b.road.Note("info", "the direct session with a peer is over; its messages go over the relay", append(l.named(), "why", why)...)
+}
+
+// tellOver ends a session, and tells the peer.
+func (s *sessions) tellOver(now time.Time, l *leg) {
+	s.over(l, "others need it more, or little was said")
+	s.b.road.g.submit(now, l.of.Peer, envelope.Message{Direct: &envelope.Direct{Bearer: s.b.name.Mark}}, mail.State)
+}
+
+// status describes the sessions; nil: the bearer takes none.
+func (s *sessions) status() *api.DirectStatus {
+	if s.table == nil {
+		return nil
+	}
+	row := &api.DirectStatus{Limit: s.table.Limit()}
+	for _, r := range s.table.Rows() {
+		name := s.b.road.g.siteName(r.ID)
+		switch {
+		case r.State == direct.Kept:
+			row.Sessions = append(row.Sessions, api.DirectSession{Peer: name, Since: r.Since.UTC().Round(0), Spared: r.Spared})
+		case r.State == direct.Opening:
+			row.Opening = append(row.Opening, name)
+		default:
+			row.Greylist = append(row.Greylist, api.DirectGrey{Peer: name, Until: r.Grey.UTC().Round(time.Second), Failures: r.Fails})
+		}
+	}
+	return row
+}

@@ -1,0 +1,242 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"aldis/internal/gateway"
+	"aldis/internal/gateway/api"
+	"aldis/internal/lab/check"
+	"aldis/internal/lab/sim"
+)
+
+// translated are terminals of a star behind address translation, and HQ, which passes on messages for them. A translation lets a datagram
+// in if something went to its sender in the last two minutes.
+type translated struct {
+	*sim.World
+	hq, a, b  *sim.Node
+	last      map[[2]uint16]time.Time // when a node last sent something to another
+	symmetric bool                    // the translations give a site another port for each other site, so that nothing gets in
+	between   int                     // datagrams that got from one terminal to another
+}
+
+const translatedFor = 2 * time.Minute
+
+// behindTranslation makes them: limit is how many direct sessions each takes.
+func behindTranslation(t *testing.T, nodes, limit int, seed uint64, change ...func(*sim.Config)) *translated {
+	t.Helper()
+	n := &translated{last: map[[2]uint16]time.Time{}}
+	n.World = world(t, nodes, "iridium-certus-100", seed, append([]func(*sim.Config){func(c *sim.Config) {
+		c.Roster = true
+		c.Configure = func(n *sim.Node, g *gateway.Config) {
+			g.Relay, g.Keepalive, g.Direct = n.ID == 1, 30*time.Second, limit
+			for i := range g.Peers {
+				if p := &g.Peers[i]; n.ID == 1 {
+					p.Addr = netip.AddrPort{}
+				} else if p.ID != 1 {
+					p.Addr, p.Via = netip.AddrPort{}, []uint16{1}
+				}
+			}
+		}
+	}}, change...)...)
+	n.hq, n.a, n.b = n.Nodes[0], n.Nodes[1], n.Nodes[2]
+	n.Tap = func(from, to *sim.Node, data []byte) [][]byte {
+		n.last[[2]uint16{from.ID, to.ID}] = n.Now
+		if to.ID == 1 {
+			return [][]byte{data}
+		}
+		at, sent := n.last[[2]uint16{to.ID, from.ID}]
+		if !sent || n.Now.Sub(at) > translatedFor || n.symmetric && from.ID != 1 {
+			return nil
+		}
+		if from.ID != 1 {
+			n.between++
+		}
+		return [][]byte{data}
+	}
+	return n
+}
+
+// direct is the sessions of a node on the first bearer.
+func direct(w *sim.World, n *sim.Node) api.DirectStatus {
+	if s := n.GW.Status(w.Now); len(s.Bearers) > 0 && s.Bearers[0].Direct != nil {
+		return *s.Bearers[0].Direct
+	}
+	return api.DirectStatus{}
+}
+
+// talk lets two terminals say n messages of 200 octets each to the other, and returns what each will have said.
+func (n *translated) talk(messages int, every time.Duration) (there, back *[]offered) {
+	return tracks(n.World, n.a, []uint16{n.b.ID}, messages, 200, every), tracks(n.World, n.b, []uint16{n.a.ID}, messages, 200, every)
+}
+
+// arrived holds that each of these has come once, in order.
+func (n *translated) arrived(t *testing.T, there, back *[]offered) {
+	t.Helper()
+	once(t, n.World, n.b.Site, n.a.ID, *there)
+	once(t, n.World, n.a.Site, n.b.ID, *back)
+	allRead(t, n.World)
+}
+
+// Two ships behind address translation that talk much get a direct session, which spares the air of the relay.
+func TestABusyPairGetsADirectSession(t *testing.T) {
+	for seed := range seeds(20) {
+		octets := map[int]int64{}
+		for _, limit := range []int{0, 4} {
+			w := behindTranslation(t, 3, limit, seed+1)
+			there, back := w.talk(1700, 2*time.Second)
+			w.Run(time.Hour)
+			w.arrived(t, there, back)
+			octets[limit] = sentByAll(w.World)
+			in := check.In(t, fmt.Sprint("seed ", seed+1, ", limit ", limit))
+			for _, n := range []*sim.Node{w.a, w.b} {
+				check.Equal(in, n.Name+": sessions", len(direct(w.World, n).Sessions), min(limit, 1))
+			}
+			if limit == 0 {
+				check.Equal(in, "datagrams from ship to ship", w.between, 0)
+			}
+			if t.Failed() {
+				t.Fatal(strings.Join(w.Notes, "\n"))
+			}
+		}
+		saved := 1 - float64(octets[4])/float64(octets[0])
+		t.Logf("seed %d: %d octets over the relay, %d with a session: %.0f %% saved", seed+1, octets[0], octets[4], 100*saved)
+		check.True(check.In(t, "seed ", seed+1), "two fifths of the air are saved", saved >= 0.4, saved)
+	}
+}
+
+// Where the translations give each destination another port, no session comes about. The peer is left alone ever longer, and its
+// messages go over the relay.
+func TestSymmetricTranslations(t *testing.T) {
+	w := behindTranslation(t, 3, 4, 1)
+	w.symmetric = true
+	there, back := w.talk(1700, 2*time.Second)
+	w.Run(time.Hour)
+	w.arrived(t, there, back)
+	for _, n := range []*sim.Node{w.a, w.b} {
+		d := direct(w.World, n)
+		check.Equal(t, n.Name+": sessions", len(d.Sessions), 0)
+		check.Equal(t, n.Name+": greylist", len(d.Greylist), 1)
+	}
+	failed := said(w.World, "no direct session with a peer could be opened")
+	check.True(t, "openings that failed at the two ends in an hour", failed >= 4 && failed <= 16, failed)
+}
+
+// Relay, peer and this gateway restart while a session is opened, kept and ended: each message arrives once, and there is a session in the
+// end.
+func TestRestartsAmidSessions(t *testing.T) {
+	for seed := range seeds(20) {
+		w := behindTranslation(t, 3, 4, seed+1)
+		there, back := w.talk(1200, 2*time.Second)
+		for i, n := range []*sim.Node{w.hq, w.a, w.b, w.a, w.hq, w.b} {
+			w.At(time.Duration(75+330*i+int(seed)*7)*time.Second, func() { w.Kill(n, 10*time.Second) })
+		}
+		w.Run(39 * time.Minute)
+		check.Equal(check.In(t, "seed ", seed+1), "sessions", len(direct(w.World, w.a).Sessions), 1)
+		w.Run(40 * time.Minute)
+		w.arrived(t, there, back)
+	}
+}
+
+// A ship off the air for three minutes loses its session and no message.
+func TestASessionIsCut(t *testing.T) {
+	for seed := range seeds(20) {
+		w := behindTranslation(t, 3, 4, seed+1)
+		there, back := w.talk(900, 2*time.Second)
+		w.At(10*time.Minute, func() { w.Cut(0, w.b, true) })
+		w.At(13*time.Minute, func() { w.Cut(0, w.b, false) })
+		w.Run(9 * time.Minute)
+		check.Equal(t, "sessions before", len(direct(w.World, w.a).Sessions), 1)
+		w.Run(time.Hour)
+		w.arrived(t, there, back)
+	}
+}
+
+// When the two have nothing more to say, the session ends at both ends, and with it the keepalives between them.
+func TestAnIdleSessionEnds(t *testing.T) {
+	w := behindTranslation(t, 3, 4, 1)
+	there, back := w.talk(300, 2*time.Second)
+	w.Run(9 * time.Minute)
+	check.Equal(t, "sessions", len(direct(w.World, w.a).Sessions), 1)
+	w.Run(31 * time.Minute)
+	w.arrived(t, there, back)
+	for _, n := range []*sim.Node{w.a, w.b} {
+		check.Equal(t, n.Name+": sessions", len(direct(w.World, n).Sessions), 0)
+	}
+	before := w.between
+	w.Run(time.Hour)
+	check.Equal(t, "datagrams from ship to ship in an idle hour", w.between-before, 0)
+	again := tracks(w.World, w.a, []uint16{w.b.ID}, 5, 100, time.Minute)
+	w.Run(30 * time.Minute)
+	once(t, w.World, w.b.Site, w.a.ID, append(*there, *again...))
+}
+
+// A silent ship sends nothing for its session, told or not, and afterwards all goes on.
+func TestSilenceEndsSessions(t *testing.T) {
+	for _, announce := range []bool{true, false} {
+		w := behindTranslation(t, 3, 4, 1)
+		there, back := w.talk(900, 2*time.Second)
+		w.Run(9 * time.Minute)
+		check.Equal(t, "sessions", len(direct(w.World, w.a).Sessions), 1)
+		order(w.World, w.a, api.Silence{On: true, Announce: announce})
+		w.Run(10 * time.Second)
+		before, _ := w.Octets(w.a)
+		w.Run(10 * time.Minute)
+		after, _ := w.Octets(w.a)
+		check.Equal(t, "octets of the silent ship", after-before, int64(0))
+		check.Equal(t, "sessions in the silence", len(direct(w.World, w.a).Sessions)+len(direct(w.World, w.b).Sessions), 0)
+		order(w.World, w.a, api.Silence{})
+		w.Run(time.Hour)
+		w.arrived(t, there, back)
+	}
+}
+
+// A ship that talks with seven others has at most as many sessions as its configuration says, and at most one gives way to another a round.
+func TestSessionsAtMost(t *testing.T) {
+	w := behindTranslation(t, 9, 2, 1)
+	sent := map[uint16]*[]offered{}
+	for i, n := range w.Nodes[2:] {
+		sent[n.ID] = tracks(w.World, w.a, []uint16{n.ID}, 300, 200+20*i, time.Duration(3+i)*time.Second)
+	}
+	ends := 0
+	for range 60 {
+		w.Run(time.Minute)
+		check.True(t, "sessions", len(direct(w.World, w.a).Sessions) <= 2, direct(w.World, w.a))
+		now := said(w.World, "others need it more, or little was said")
+		check.True(t, "sessions that gave way in a minute", now-ends <= 1, now-ends)
+		ends = now
+	}
+	check.True(t, "sessions that were opened", said(w.World, "a direct session with a peer is open") >= 4, tail(w.Notes))
+	w.Run(time.Hour)
+	for _, n := range w.Nodes[2:] {
+		once(t, w.World, n.Site, w.a.ID, *sent[n.ID])
+	}
+}
+
+// Where no two sites reach each other over a relay alone, the limit changes no octet.
+func TestSessionsChangeNothingElsewhere(t *testing.T) {
+	octets := map[int]int64{}
+	for _, limit := range []int{0, 4} {
+		w := world(t, 3, "iridium-certus-100", 1, func(c *sim.Config) {
+			c.Roster = true
+			c.Configure = func(n *sim.Node, g *gateway.Config) {
+				g.Relay, g.Keepalive, g.Direct = n.ID == 1, 30*time.Second, limit
+				for i := range g.Peers {
+					if p := &g.Peers[i]; n.ID != 1 && p.ID != 1 {
+						p.Via = []uint16{1}
+					}
+				}
+			}
+		})
+		sent := tracks(w, w.Nodes[1], []uint16{1, 3}, 200, 200, 2*time.Second)
+		w.At(3*time.Minute, func() { w.Cut(0, w.Nodes[2], true) })
+		w.At(4*time.Minute, func() { w.Cut(0, w.Nodes[2], false) })
+		w.Run(30 * time.Minute)
+		once(t, w, w.Nodes[2].Site, 2, *sent)
+		octets[limit] = sentByAll(w)
+	}
+	check.Equal(t, "octets with sessions allowed", octets[4], octets[0])
+}
