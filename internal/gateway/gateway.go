@@ -309,6 +309,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	for l := range legsOf(g) {
 		g.mail.Expire(now, l.Peer)
 	}
+	for _, b := range g.bearers {
+		b.direct.step(now)
+	}
 	for _, p := range g.peers {
 		g.adapters.way(g, now, p)
 		p.ends.step(now)
@@ -323,9 +326,6 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	g.passed.step(g, now)
 	g.groups.step(now)
 	g.rollups.step(now)
-	for _, b := range g.bearers {
-		b.direct.step(now)
-	}
 	for _, b := range g.bearers { // time passes in the carriers
 		for _, c := range b.Carriers {
 			c.Step(now)

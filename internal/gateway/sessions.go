@@ -166,7 +166,7 @@ func (s *sessions) step(now time.Time) {
 	if l := s.leg(end); l != nil {
 		s.tellOver(now, l)
 	}
-	if l := s.leg(open); l != nil {
+	if l := s.leg(open); l != nil && !l.goes() {
 		s.ask(now, l)
 	} else if open != 0 {
 		s.table.Leave(open)
@@ -205,6 +205,7 @@ func (s *sessions) ask(now time.Time, l *leg) {
 	if up && hop != l.ID && g.byID[hop].legs[s.b.index].goes() &&
 		g.submit(now, g.byID[hop].Peer, envelope.Message{Direct: &envelope.Direct{Bearer: s.b.name.Mark, Peer: l.ID}}, mail.State) {
 		s.opening[l.ID] = &opening{at: now.Add(introducedIn)}
+		s.opens(l)
 		return
 	}
 	s.table.Failed(now, l.ID)
@@ -283,26 +284,22 @@ func (s *sessions) introduced(now time.Time, relay *peer, l *leg, at netip.AddrP
 	}
 	o := s.opening[l.ID]
 	if o == nil {
-		if s.table.State(l.ID) == direct.None && l.goes() {
-			return // it is reached already
-		}
 		take, end := s.table.Asked(now, l.ID)
 		if e := s.leg(end); e != nil {
 			s.tellOver(now, e)
 		}
 		if !take {
 			g.Drop("direct_full")
+			s.close(l) // what the peer sends all the same opens no session
 			return
 		}
 		o = &opening{}
 		s.opening[l.ID] = o
+		s.opens(l)
 	}
-	if o.to.IsValid() {
-		return
+	if !o.to.IsValid() {
+		o.to, o.at = at, now
 	}
-	o.to, o.at = at, now
-	l.opens(true)
-	s.record(l.ID, &time.Time{})
 }
 
 // passesOn says whether messages between this node and a peer go over that gateway, as configured or learned.
@@ -332,7 +329,7 @@ func (s *sessions) advance(now time.Time, id uint16) {
 		s.close(l)
 	case l.opening && l.Addr.IsValid() && l.Proven():
 		delete(s.opening, id)
-		l.opens(false)
+		l.opening = false
 		s.table.Opened(now, id)
 		s.record(id, &now)
 		s.b.road.Note("info", "a direct session with a peer is open; its messages need no relay", append(l.named(), "address", l.Addr)...)
@@ -369,15 +366,14 @@ func (s *sessions) pump(now time.Time) {
 }
 
 // opens makes a leg ready for a session: messages take it once that is open.
-func (l *leg) opens(on bool) {
-	if l.opening = on; on {
-		l.Paths.Forget()
-		l.Link.RecordPaths()
-		l.LastHeard, l.Handshake.KnowsUs = time.Time{}, false
-	}
+func (s *sessions) opens(l *leg) {
+	s.close(l)
+	l.opening = true
+	l.Paths.Forget()
+	s.record(l.ID, &time.Time{})
 }
 
-// close makes a leg one without an address again.
+// close makes a leg one without an address again, which learns none.
 func (s *sessions) close(l *leg) {
 	l.opening = false
 	l.Paths.Shut()
