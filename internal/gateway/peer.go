@@ -38,7 +38,6 @@ type leg struct {
 	wanted      time.Time             // when messages first waited for the peer to be met here, since it was last heard
 	silentUntil time.Time             // as the peer has said; zero: it did not
 	parked      [len(precedences)]int // octets that wait here for another bearer, by the rank that they do not yield to
-	opening     bool                  // a direct session is being opened: nobody knows yet whether messages get there
 }
 
 // unreachable says that the peer answers on none of its bearers.

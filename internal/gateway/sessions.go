@@ -21,8 +21,8 @@ import (
 // sessions are the direct sessions of a bearer. The zero value has none and takes none.
 type sessions struct {
 	b       *bearer
-	table   *direct.Table // nil: the bearer takes no sessions
-	opening map[uint16]*opening
+	table   *direct.Table        // nil: the bearer takes no sessions
+	opening map[uint16]*opening  // messages take none of these legs, since nobody knows yet whether they get there
 	journal map[uint16]time.Time // as the journal has them, until the first Step; zero: one was being opened
 	began   time.Time            // this run
 }
@@ -204,8 +204,7 @@ func (s *sessions) ask(now time.Time, l *leg) {
 	hop, up := nextHop(g, l.ID)
 	if up && hop != l.ID && g.byID[hop].legs[s.b.index].goes() &&
 		g.submit(now, g.byID[hop].Peer, envelope.Message{Direct: &envelope.Direct{Bearer: s.b.name.Mark, Peer: l.ID}}, mail.State) {
-		s.opening[l.ID] = &opening{at: now.Add(introducedIn)}
-		s.opens(l)
+		s.opens(l, &opening{at: now.Add(introducedIn)})
 		return
 	}
 	s.table.Failed(now, l.ID)
@@ -252,16 +251,15 @@ func hearDirect(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 	if d.Peer != 0 {
 		of = g.byID[d.Peer]
 	}
-	if of == nil || of.at(d.Bearer) == nil {
+	var l *leg
+	if of != nil {
+		l = of.at(d.Bearer)
+	}
+	if l == nil || l.bearer.direct.table == nil || l.bearer.direct.leg(of.ID) == nil || l.bearer.mute() {
 		g.Drop("direct_refused")
 		return
 	}
-	s := &of.at(d.Bearer).bearer.direct
-	l := of.legs[s.b.index]
-	if s.table == nil || s.leg(of.ID) == nil || s.b.mute() {
-		g.Drop("direct_refused")
-		return
-	}
+	s := &l.bearer.direct
 	if d.Peer != 0 {
 		s.introduced(now, from, l, d.Addr)
 		return
@@ -269,7 +267,6 @@ func hearDirect(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 	if s.table.State(of.ID) == direct.Kept {
 		s.over(l, "the peer has ended it")
 	} else {
-		delete(s.opening, of.ID)
 		s.close(l)
 	}
 	s.table.Ended(of.ID)
@@ -294,8 +291,7 @@ func (s *sessions) introduced(now time.Time, relay *peer, l *leg, at netip.AddrP
 			return
 		}
 		o = &opening{}
-		s.opening[l.ID] = o
-		s.opens(l)
+		s.opens(l, o)
 	}
 	if !o.to.IsValid() {
 		o.to, o.at = at, now
@@ -324,20 +320,17 @@ func (s *sessions) advance(now time.Time, id uint16) {
 		s.table.Leave(id)
 		s.record(id, nil)
 	case s.b.mute():
-		delete(s.opening, id)
 		s.table.Ended(id)
 		s.close(l)
-	case l.opening && l.Addr.IsValid() && l.Proven():
+	case l.Addr.IsValid() && l.Proven():
 		delete(s.opening, id)
-		l.opening = false
 		s.table.Opened(now, id)
 		s.record(id, &now)
 		s.b.road.Note("info", "a direct session with a peer is open; its messages need no relay", append(l.named(), "address", l.Addr)...)
-	case l.opening && l.Addr.IsValid() && !o.doubts:
+	case l.Addr.IsValid() && !o.doubts:
 		o.doubts = true
 		l.Link.Doubt()
 	case due.Reached(now, o.at) && (!o.to.IsValid() || o.tries >= greetTries):
-		delete(s.opening, id)
 		s.table.Failed(now, id)
 		s.close(l)
 		var grey time.Time
@@ -366,16 +359,16 @@ func (s *sessions) pump(now time.Time) {
 }
 
 // opens makes a leg ready for a session: messages take it once that is open.
-func (s *sessions) opens(l *leg) {
+func (s *sessions) opens(l *leg, o *opening) {
 	s.close(l)
-	l.opening = true
+	s.opening[l.ID] = o
 	l.Paths.Forget()
 	s.record(l.ID, &time.Time{})
 }
 
 // close makes a leg one without an address again, which learns none.
 func (s *sessions) close(l *leg) {
-	l.opening = false
+	delete(s.opening, l.ID)
 	l.Paths.Shut()
 	l.Link.RecordPaths()
 	l.LastHeard, l.Handshake.KnowsUs = time.Time{}, false
