@@ -156,8 +156,8 @@ type passed struct {
 	count  map[string]int       // since then
 	held   []heldBack           // the oldest first
 	last   uint64               // number of the last one held back
-	// introduced says when a peer was last introduced to another because it had asked for that.
-	introduced map[uint16]time.Time
+	// asked says when a peer was last introduced to another because it had asked for that, and told when it was told of any.
+	asked, told map[uint16]time.Time
 }
 
 // heldBack is a capsule that waits for company on its way to a hop. The journal has it, because its sender was told that it is here.
@@ -342,7 +342,8 @@ func passOn(g *Gateway, now time.Time, from *leg, m *site.Message) {
 		if to := groups[p.ID]; len(to) > 0 {
 			on := c.For(to)
 			m := on.Message(now, m.Mark)
-			if on.Waits(m.Precedence) {
+			// Messages of a new session wait until those that went here have their receipts.
+			if told := g.passed.told[p.ID]; on.Waits(m.Precedence) && (told.IsZero() || now.Sub(told) > 2*holdFor) {
 				g.passed.hold(g, now, p.ID, m)
 				continue
 			}

@@ -222,15 +222,17 @@ func introduce(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 		g.Drop("direct_refused")
 		return
 	}
-	if last, known := g.passed.introduced[from.ID]; known && now.Sub(last) < introduceEvery {
+	if last, known := g.passed.asked[from.ID]; known && now.Sub(last) < introduceEvery {
 		g.Drop("direct_often")
 		return
 	}
-	if g.passed.introduced == nil {
-		g.passed.introduced = map[uint16]time.Time{}
+	if g.passed.asked == nil {
+		g.passed.asked, g.passed.told = map[uint16]time.Time{}, map[uint16]time.Time{}
 	}
-	g.passed.introduced[from.ID] = now
+	g.passed.asked[from.ID] = now
 	for _, two := range [][2]*leg{{a, b}, {b, a}} {
+		g.passed.told[two[0].ID] = now
+		g.passed.release(g, now, two[0].ID, now.Add(holdFor))
 		g.submit(now, two[0].of.Peer, envelope.Message{Direct: &envelope.Direct{Bearer: d.Bearer, Peer: two[1].ID, Addr: two[1].Addr}}, mail.State)
 	}
 	g.Note("info", "two peers are introduced to each other for a direct session", "peer", from.Name, "to", to.Name, "bearer", bearerName(a))

@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,12 +84,13 @@ func (n *translated) talk(messages int, every time.Duration) (there, back *[]off
 	return tracks(n.World, n.a, []uint16{n.b.ID}, messages, 200, every), tracks(n.World, n.b, []uint16{n.a.ID}, messages, 200, every)
 }
 
-// arrived holds that each of these has come once, in order.
-func (n *translated) arrived(t *testing.T, there, back *[]offered) {
+// arrived holds that each of these has come once, in order, and says how long the slowest took.
+func (n *translated) arrived(t *testing.T, there, back *[]offered) time.Duration {
 	t.Helper()
-	once(t, n.World, n.b.Site, n.a.ID, *there)
-	once(t, n.World, n.a.Site, n.b.ID, *back)
+	took := once(t, n.World, n.b.Site, n.a.ID, *there)
+	took = append(took, once(t, n.World, n.a.Site, n.b.ID, *back)...)
 	allRead(t, n.World)
+	return slices.Max(took)
 }
 
 // Two ships behind address translation that talk much get a direct session, which spares the air of the relay.
@@ -99,9 +101,10 @@ func TestABusyPairGetsADirectSession(t *testing.T) {
 			w := behindTranslation(t, 3, limit, seed+1)
 			there, back := w.talk(600, 3*time.Second)
 			w.Run(40 * time.Minute)
-			w.arrived(t, there, back)
+			slowest := w.arrived(t, there, back)
 			octets[limit] = sentByAll(w.World)
 			in := check.In(t, fmt.Sprint("seed ", seed+1, ", limit ", limit))
+			check.True(in, "the slowest message", slowest < 30*time.Second, slowest)
 			for _, n := range []*sim.Node{w.a, w.b} {
 				check.Equal(in, n.Name+": sessions that were opened", saidAt(w, n, "a direct session with a peer is open"), min(limit, 1))
 			}
@@ -165,6 +168,19 @@ func TestASessionIsCut(t *testing.T) {
 		w.Run(time.Hour)
 		w.arrived(t, there, back)
 	}
+}
+
+// Where one of the two takes no sessions, the other is told nothing, leaves it alone, and goes on over the relay.
+func TestOneEndTakesNoSessions(t *testing.T) {
+	w := behindTranslation(t, 3, 4, 1)
+	w.Reconfigure(w.b, func(g *gateway.Config) { g.Direct = 0 })
+	w.Kill(w.b, time.Second)
+	there, back := w.talk(72, 5*time.Second)
+	w.Run(20 * time.Minute)
+	w.arrived(t, there, back)
+	check.Equal(t, "datagrams from ship to ship", w.between, 0)
+	check.True(t, "openings that failed", saidAt(w, w.a, "no direct session with a peer could be opened") >= 1, tail(w.Notes))
+	check.True(t, "words that the other refused", w.b.GW.Status(w.Now).Dropped["direct_refused"] >= 1, tail(w.Notes))
 }
 
 // When the two have nothing more to say, the session ends at both ends, and with it the keepalives between them.
