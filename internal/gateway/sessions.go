@@ -266,9 +266,10 @@ func hearDirect(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 		s.introduced(now, from, l, d.Addr)
 		return
 	}
-	if s.table.State(of.ID) == direct.Kept {
+	switch s.table.State(of.ID) {
+	case direct.Kept:
 		s.over(l, "the peer has ended it")
-	} else {
+	case direct.Opening:
 		s.close(l)
 	}
 	s.table.Ended(of.ID)
@@ -288,8 +289,9 @@ func (s *sessions) introduced(now time.Time, relay *peer, l *leg, at netip.AddrP
 			s.tellOver(now, e)
 		}
 		if !take {
-			g.Drop("direct_full")
-			s.close(l) // what the peer sends all the same opens no session
+			if g.Drop("direct_full"); !l.goes() {
+				s.close(l) // what the peer sends all the same opens no session
+			}
 			return
 		}
 		o = &opening{}

@@ -12,6 +12,7 @@ import (
 	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
+	"aldis/internal/link/envelope"
 )
 
 // translated are terminals of a star behind address translation, and HQ, which passes on messages for them. A translation lets a datagram
@@ -181,6 +182,48 @@ func TestOneEndTakesNoSessions(t *testing.T) {
 	check.Equal(t, "datagrams from ship to ship", w.between, 0)
 	check.True(t, "openings that failed", saidAt(w, w.a, "no direct session with a peer could be opened") >= 1, tail(w.Notes))
 	check.True(t, "words that the other refused", w.b.GW.Status(w.Now).Dropped["direct_refused"] >= 1, tail(w.Notes))
+}
+
+// The word of a ship that passes on nothing is not followed. The relay's is: it makes a gateway send six greetings where it likes, and
+// nothing else.
+func TestALyingIntroduction(t *testing.T) {
+	for liar, most := range map[int]int{3: 0, 0: 6} {
+		to, aimed := netip.MustParseAddrPort("203.0.113.9:9"), 0
+		w := behindTranslation(t, 4, 4, 1, func(c *sim.Config) {
+			c.Committed = func(_ *sim.Node, out api.Output) {
+				for _, d := range out.Datagrams {
+					if d.Addr == to {
+						aimed++
+					}
+				}
+			}
+		})
+		n := w.Nodes[liar]
+		tracks(w.World, n, []uint16{w.a.ID}, 3, 50, time.Second)
+		w.Run(10 * time.Minute) // they have met
+		w.Cut(0, n, true)
+		n.Site.Send(w.World, track(n.ID, pipeHQ, 9, 50), w.a.ID)
+		w.Run(time.Second)
+		w.Kill(n, time.Second)
+		lie, err := envelope.Append(nil, envelope.Message{Direct: &envelope.Direct{Peer: w.b.ID, Addr: to}}, 0, true)
+		check.NoError(t, err)
+		lies := 0
+		w.Rewrite(n, false, func(records []api.Record) []api.Record {
+			for i := range records {
+				if records[i].Bucket == "mail" {
+					records[i].Value = lie
+					lies++
+				}
+			}
+			return records
+		})
+		w.Run(10 * time.Second)
+		w.Cut(0, n, false)
+		w.Run(30 * time.Minute)
+		in := check.In(t, "node ", liar+1)
+		check.True(in, "messages that became lies", lies > 0, lies)
+		check.Equal(in, "datagrams to an address that it has named", aimed, most)
+	}
 }
 
 // When the two have nothing more to say, the session ends at both ends, and with it the keepalives between them.
