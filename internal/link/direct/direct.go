@@ -1,6 +1,6 @@
 // Package direct decides with which peers a gateway keeps direct sessions, where messages otherwise take two hops over a relay:
-// docs/decisions/direct.md. It has the ageing priority, the limit, the penalty and the greylist of the paper on Orbweb (S5, section 6.1),
-// with octets in the place of stanzas.
+// docs/decisions/direct.md. It has the ageing priority, the limit, the penalty and the greylist of Schulz, Blochinger and Poths, "Orbweb",
+// 2010, section 6.1, with octets in the place of stanzas.
 //
 // The caller says what went between this node and a peer (Carried), and what became of a session. Step says once a round with whom to
 // open or end one. The package is pure: the time is an argument and never goes back. Sizes are octets.
