@@ -22,8 +22,8 @@ import (
 type sessions struct {
 	b       *bearer
 	table   *direct.Table        // nil: the bearer takes no sessions
+	kept    map[uint16]time.Time // since when; until the first Step, also those that were being opened: zero
 	opening map[uint16]*opening  // messages take none of these legs, since nobody knows yet whether they get there
-	journal map[uint16]time.Time // as the journal has them, until the first Step; zero: one was being opened
 	began   time.Time            // this run
 }
 
@@ -36,7 +36,7 @@ type opening struct {
 }
 
 const (
-	// bucketDirect of the journal: peer -> since when there is a session with it, in seconds since 1970; 0: it is being opened.
+	// bucketDirect of the journal: peer -> since when there is a session with it, in seconds since 1970 (4 octets); 0: it is being opened.
 	bucketDirect = "direct"
 	// introducedIn is how long a relay has for its word, and introduceEvery the least between two words of a relay for one peer.
 	introducedIn, introduceEvery = time.Minute, 30 * time.Second
@@ -52,7 +52,7 @@ const (
 
 // newSessions is for a bearer whose datagrams go to each peer on their own. Without keepalives no address translation stays open.
 func newSessions(b *bearer, limit int) sessions {
-	s := sessions{b: b, opening: map[uint16]*opening{}}
+	s := sessions{b: b, kept: map[uint16]time.Time{}, opening: map[uint16]*opening{}}
 	if limit > 0 && b.Keepalive > 0 && b.unshared() {
 		beats := int((direct.Round + b.Keepalive - 1) / b.Keepalive)
 		s.table = direct.New(direct.Config{Limit: limit, Keep: 2 * beats * (profile.IPUDPOctets + seal.OverheadShort), Open: openCost})
@@ -85,7 +85,7 @@ func relayed(g *Gateway, now time.Time, id uint16, octets int) {
 
 // carried counts octets of a message that went on the leg, if that is a session.
 func (l *leg) carried(now time.Time, octets int) {
-	if s := &l.bearer.direct; s.table != nil && s.table.State(l.ID) == direct.Kept {
+	if s := &l.bearer.direct; !s.kept[l.ID].IsZero() {
 		s.table.Carried(now, l.ID, octets)
 	}
 }
@@ -93,47 +93,45 @@ func (l *leg) carried(now time.Time, octets int) {
 // start goes on with the sessions of the last run.
 func (s *sessions) start(now time.Time) {
 	s.began = now
-	for _, id := range slices.Sorted(maps.Keys(s.journal)) {
-		l := s.leg(id)
-		switch since := s.journal[id]; {
+	for _, id := range slices.Sorted(maps.Keys(s.kept)) {
+		switch l := s.leg(id); {
 		case l == nil:
-			s.record(id, nil)
-		case s.table == nil || since.IsZero() || !l.Addr.IsValid():
+			s.leave(id)
+		case s.table == nil || s.kept[id].IsZero() || !l.Addr.IsValid():
 			s.close(l)
 			l.Paths.Forget() // it may be learned
 		default:
-			s.table.Opened(since, id)
+			s.table.Opened(s.kept[id], id)
 		}
 	}
-	s.journal = nil
 }
 
 // restore takes a record of bucketDirect.
 func (s *sessions) restore(key, value []byte) error {
-	if len(key) != 2 || len(value) != 8 {
+	if len(key) != 2 || len(value) != 4 {
 		return mail.ErrRecord
 	}
-	if s.journal == nil {
-		s.journal = map[uint16]time.Time{}
-	}
 	since := time.Time{}
-	if n := binary.BigEndian.Uint64(value); n != 0 {
+	if n := binary.BigEndian.Uint32(value); n != 0 {
 		since = time.Unix(int64(n), 0).UTC()
 	}
-	s.journal[binary.BigEndian.Uint16(key)] = since
+	s.kept[binary.BigEndian.Uint16(key)] = since
 	return nil
 }
 
-func (s *sessions) record(id uint16, since *time.Time) {
-	if since == nil {
-		s.b.road.Record(bucketDirect, peerKey(id, nil), nil)
-		return
+// record makes durable since when there is a session with a peer; 0: one is being opened.
+func (s *sessions) record(id uint16, since uint32) {
+	s.b.road.Record(bucketDirect, peerKey(id, nil), binary.BigEndian.AppendUint32(nil, since))
+}
+
+// leave forgets a peer with which no session can be any more.
+func (s *sessions) leave(id uint16) {
+	delete(s.opening, id)
+	delete(s.kept, id)
+	s.b.road.Record(bucketDirect, peerKey(id, nil), nil)
+	if s.table != nil {
+		s.table.Leave(id)
 	}
-	n := uint64(0)
-	if !since.IsZero() {
-		n = uint64(since.Unix())
-	}
-	s.b.road.Record(bucketDirect, peerKey(id, nil), binary.BigEndian.AppendUint64(nil, n))
 }
 
 // step lets time pass. A silent node opens no session and keeps none: its peers would wait for its keepalives.
@@ -144,18 +142,15 @@ func (s *sessions) step(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(s.opening)) {
 		s.advance(now, id)
 	}
-	for _, r := range s.table.Rows() {
-		l := s.leg(r.ID)
-		switch {
-		case r.State != direct.Kept:
+	for _, id := range slices.Sorted(maps.Keys(s.kept)) {
+		switch l := s.leg(id); {
 		case l == nil: // the peer has left, or has an address of its own now
-			s.table.Leave(r.ID)
-			s.record(r.ID, nil)
+			s.leave(id)
 		case s.b.mute(), l.Link.Listening():
-			s.table.Ended(r.ID)
+			s.table.Ended(id)
 			s.over(l, "one of the two is silent")
-		case l.Link.Dead(), due.Reached(now, s.silent(l, &r)), !l.Addr.IsValid():
-			s.table.Failed(now, r.ID)
+		case l.Link.Dead(), due.Reached(now, s.silent(l)), !l.Addr.IsValid():
+			s.table.Failed(now, id)
 			s.over(l, "the peer does not answer there")
 		}
 	}
@@ -174,11 +169,11 @@ func (s *sessions) step(now time.Time) {
 }
 
 // silent is when a session is over whose peer says nothing until then; zero: never.
-func (s *sessions) silent(l *leg, r *direct.Row) time.Time {
+func (s *sessions) silent(l *leg) time.Time {
 	if s.b.Keepalive == 0 {
 		return time.Time{}
 	}
-	return due.Latest(due.Latest(l.LastHeard, s.began), r.Since).Add(silentKeepalives*s.b.Keepalive + s.b.Common.Timing.RoundTrip)
+	return due.Latest(due.Latest(l.LastHeard, s.began), s.kept[l.ID]).Add(silentKeepalives*s.b.Keepalive + s.b.Common.Timing.RoundTrip)
 }
 
 // due is when step or pump has something to do; zero: never.
@@ -190,9 +185,9 @@ func (s *sessions) due() (at time.Time) {
 	for _, o := range s.opening {
 		at = due.Earliest(at, o.at)
 	}
-	for _, r := range s.table.Rows() {
-		if l := s.leg(r.ID); l != nil && r.State == direct.Kept {
-			at = due.Earliest(at, s.silent(l, &r))
+	for id := range s.kept {
+		if l := s.leg(id); l != nil {
+			at = due.Earliest(at, s.silent(l))
 		}
 	}
 	return at
@@ -266,10 +261,9 @@ func hearDirect(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 		s.introduced(now, from, l, d.Addr)
 		return
 	}
-	switch s.table.State(of.ID) {
-	case direct.Kept:
+	if _, kept := s.kept[of.ID]; kept {
 		s.over(l, "the peer has ended it")
-	case direct.Opening:
+	} else if s.opening[of.ID] != nil {
 		s.close(l)
 	}
 	s.table.Ended(of.ID)
@@ -320,29 +314,22 @@ func (s *sessions) advance(now time.Time, id uint16) {
 	o, l := s.opening[id], s.leg(id)
 	switch {
 	case l == nil:
-		delete(s.opening, id)
-		s.table.Leave(id)
-		s.record(id, nil)
+		s.leave(id)
 	case s.b.mute():
 		s.table.Ended(id)
 		s.close(l)
 	case l.Addr.IsValid() && l.Proven():
 		delete(s.opening, id)
+		s.kept[id] = now
 		s.table.Opened(now, id)
-		s.record(id, &now)
+		s.record(id, uint32(now.Unix()))
 		s.b.road.Note("info", "a direct session with a peer is open; its messages need no relay", append(l.named(), "address", l.Addr)...)
 	case l.Addr.IsValid() && !o.doubts:
 		o.doubts = true
 		l.Link.Doubt()
 	case due.Reached(now, o.at) && (!o.to.IsValid() || o.tries >= greetTries):
-		s.table.Failed(now, id)
+		grey := s.table.Failed(now, id)
 		s.close(l)
-		var grey time.Time
-		for _, r := range s.table.Rows() {
-			if r.ID == id {
-				grey = r.Grey
-			}
-		}
 		s.b.road.Note("info", "no direct session with a peer could be opened; its messages go over the relay", append(l.named(), "introduced", o.to.IsValid(), "again_after", grey.UTC().Round(time.Second))...)
 	}
 }
@@ -367,16 +354,17 @@ func (s *sessions) opens(l *leg, o *opening) {
 	s.close(l)
 	s.opening[l.ID] = o
 	l.Paths.Forget()
-	s.record(l.ID, &time.Time{})
+	s.record(l.ID, 0)
 }
 
 // close makes a leg one without an address again, which learns none.
 func (s *sessions) close(l *leg) {
 	delete(s.opening, l.ID)
+	delete(s.kept, l.ID)
 	l.Paths.Shut()
 	l.Link.RecordPaths()
 	l.LastHeard, l.Handshake.KnowsUs = time.Time{}, false
-	s.record(l.ID, nil)
+	s.b.road.Record(bucketDirect, peerKey(l.ID, nil), nil)
 }
 
 // over ends a session at this end.
@@ -396,7 +384,7 @@ func (s *sessions) status() *api.DirectStatus {
 	if s.table == nil {
 		return nil
 	}
-	row := &api.DirectStatus{Limit: s.table.Limit()}
+	row := &api.DirectStatus{Limit: s.table.Limit}
 	for _, r := range s.table.Rows() {
 		name := s.b.road.g.siteName(r.ID)
 		switch {

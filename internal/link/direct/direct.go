@@ -60,14 +60,14 @@ type Row struct {
 
 // Table is the peers of a bearer.
 type Table struct {
-	cfg     Config
+	Config
 	rows    map[uint16]*Row
 	next    time.Time // of the next round; zero: nothing is known
 	flipped bool      // in this round a session has given way to another
 }
 
 // New is a table that knows no peer.
-func New(cfg Config) *Table { return &Table{cfg: cfg, rows: map[uint16]*Row{}} }
+func New(cfg Config) *Table { return &Table{Config: cfg, rows: map[uint16]*Row{}} }
 
 // Carried notes octets of messages between this node and a peer, either way, over a relay or in a session.
 func (t *Table) Carried(now time.Time, id uint16, octets int) {
@@ -156,14 +156,14 @@ func (t *Table) decide(now time.Time) (open, end uint16) {
 		}
 	}
 	switch {
-	case best != nil && t.used() < t.cfg.Limit:
+	case best != nil && t.used() < t.Limit:
 		best.State = Opening
 		return best.ID, 0
 	case best != nil && weakest != nil && best.Priority > weakest.Priority:
 		t.flipped, best.State = true, Opening
 		weakest.end()
 		return best.ID, weakest.ID
-	case weakest != nil && (weakest.Priority < float64(t.cfg.Keep) || t.used() > t.cfg.Limit):
+	case weakest != nil && (weakest.Priority < float64(t.Keep) || t.used() > t.Limit):
 		weakest.end()
 		return 0, weakest.ID
 	}
@@ -171,7 +171,7 @@ func (t *Table) decide(now time.Time) (open, end uint16) {
 }
 
 // floor is the priority from which on a session is worth its opening and its keep.
-func (t *Table) floor() float64 { return float64(t.cfg.Open) + float64(t.cfg.Keep)/(1-age) }
+func (t *Table) floor() float64 { return float64(t.Open) + float64(t.Keep)/(1-age) }
 
 func (r *Row) end() {
 	if r.State == Kept {
@@ -184,9 +184,9 @@ func (r *Row) end() {
 func (t *Table) Asked(now time.Time, id uint16) (take bool, end uint16) {
 	r := t.row(now, id)
 	switch {
-	case r == nil || t.cfg.Limit == 0:
+	case r == nil || t.Limit == 0:
 		return false, 0
-	case r.State != None || t.used() < t.cfg.Limit:
+	case r.State != None || t.used() < t.Limit:
 		r.State = Opening
 		return true, 0
 	}
@@ -206,11 +206,11 @@ func (t *Table) Opened(since time.Time, id uint16) {
 	}
 }
 
-// Failed says that a session could not be opened, or that its peer has fallen silent: the peer is left alone for a while, ever longer.
-func (t *Table) Failed(now time.Time, id uint16) {
+// Failed says that a session could not be opened, or that its peer has fallen silent: the peer is left alone until then, ever longer.
+func (t *Table) Failed(now time.Time, id uint16) (until time.Time) {
 	r := t.row(now, id)
 	if r == nil {
-		return
+		return now
 	}
 	if r.State == Kept && now.Sub(r.Since) >= settled {
 		r.Fails = 0
@@ -218,6 +218,7 @@ func (t *Table) Failed(now time.Time, id uint16) {
 	r.end()
 	r.Fails++
 	r.Grey = now.Add(greyFor(r.Fails))
+	return r.Grey
 }
 
 // greyFor grows with the failures as a sigmoid.
@@ -242,9 +243,6 @@ func (t *Table) State(id uint16) State {
 	}
 	return None
 }
-
-// Limit is how many sessions there are at most.
-func (t *Table) Limit() int { return t.cfg.Limit }
 
 // Rows are copies of the rows of sessions and greylisted peers, by id.
 func (t *Table) Rows() (list []Row) {
