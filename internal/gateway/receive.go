@@ -362,7 +362,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 		return nil
 	}
 	if m.Payload != nil {
-		p.carried(now, len(body))
+		carried(p, now, len(body))
 	}
 	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
 		g.Drop("filter")

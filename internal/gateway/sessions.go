@@ -53,7 +53,7 @@ const (
 // newSessions is for a bearer whose datagrams go to each peer on their own. Without keepalives no address translation stays open.
 func newSessions(b *bearer, limit int) sessions {
 	s := sessions{b: b, kept: map[uint16]time.Time{}, opening: map[uint16]*opening{}}
-	if limit > 0 && b.Keepalive > 0 && b.unshared() {
+	if limit > 0 && b.Keepalive > 0 && unshared(b) {
 		beats := int((direct.Round + b.Keepalive - 1) / b.Keepalive)
 		s.table = direct.New(direct.Config{Limit: limit, Keep: 2 * beats * (profile.IPUDPOctets + seal.OverheadShort), Open: openCost})
 	}
@@ -61,7 +61,7 @@ func newSessions(b *bearer, limit int) sessions {
 }
 
 // unshared says that a bearer has an address of each peer, to which datagrams need no connection.
-func (b *bearer) unshared() bool { return b.Relay == nil && len(b.Channels) == 0 && !b.lines.needed }
+func unshared(b *bearer) bool { return b.Relay == nil && len(b.Channels) == 0 && !b.lines.needed }
 
 // leg is a peer's leg on the bearer; nil: there is none, or no session can be on it.
 func (s *sessions) leg(id uint16) *leg {
@@ -84,7 +84,7 @@ func relayed(g *Gateway, now time.Time, id uint16, octets int) {
 }
 
 // carried counts octets of a message that went on the leg, if that is a session.
-func (l *leg) carried(now time.Time, octets int) {
+func carried(l *leg, now time.Time, octets int) {
 	if s := &l.bearer.direct; !s.kept[l.ID].IsZero() {
 		s.table.Carried(now, l.ID, octets)
 	}
@@ -213,7 +213,7 @@ func introduce(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 		return
 	}
 	a, b := from.at(d.Bearer), to.at(d.Bearer)
-	if !a.introducible() || !b.introducible() {
+	if !introducible(a) || !introducible(b) {
 		g.Drop("direct_refused")
 		return
 	}
@@ -234,8 +234,8 @@ func introduce(g *Gateway, now time.Time, from *peer, d *envelope.Direct) {
 }
 
 // introducible says that a relay knows where a peer is on a leg.
-func (l *leg) introducible() bool {
-	return l != nil && l.bearer.unshared() && l.goes() && !l.LastHeard.IsZero() && l.Addr.IsValid()
+func introducible(l *leg) bool {
+	return l != nil && unshared(l.bearer) && l.goes() && !l.LastHeard.IsZero() && l.Addr.IsValid()
 }
 
 // hearDirect takes a word about a session: of the other end, or of a relay.
