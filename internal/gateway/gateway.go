@@ -383,10 +383,10 @@ func (g *Gateway) transmit(now time.Time) {
 		g.queries.pump(now, b)
 		g.groups.pump(now, b)
 		g.rollups.pump(now, b)
+		b.direct.pump(now)
 		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
-		b.direct.pump(now)
 		b.linkProbes.pump(now)
 	}
 }

@@ -334,7 +334,8 @@ func (s *sessions) advance(now time.Time, id uint16) {
 	}
 }
 
-// pump sends the HELLOs that open address translations: the first may be lost there, until the peer has sent one too.
+// pump sends the HELLOs that open address translations: the first may be lost there, until the peer has sent one too. A peer that was heard
+// is asked once more instead, since the first question or its answer may be lost.
 func (s *sessions) pump(now time.Time) {
 	for _, id := range slices.Sorted(maps.Keys(s.opening)) {
 		o, l := s.opening[id], s.leg(id)
@@ -342,8 +343,9 @@ func (s *sessions) pump(now time.Time) {
 			continue
 		}
 		o.at = now.Add(max(greetEvery, s.b.Common.Timing.RoundTrip) << (o.tries / 2))
-		o.tries++
-		if !l.Addr.IsValid() { // otherwise it was heard, and HELLOs go by themselves
+		if o.tries++; l.Addr.IsValid() { // it was heard, and HELLOs go by themselves
+			l.Link.Doubt()
+		} else {
 			l.Link.Greet(now, o.to, s.b.road.Hello(now, l.Peer))
 		}
 	}
