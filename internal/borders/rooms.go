@@ -81,6 +81,7 @@ var Rooms = []Room{
 
 	{"link/hearing", Pure, "link", false, "Who hears whom on each channel, by greetings; who speaks first for others.", nil},
 	{"link/entropy", Pure, "link", false, "Open messages of groups: sent once over each channel, then repaired by whoever has them.", []string{"ground/due", "link/hearing"}},
+	{"link/direct", Pure, "link", false, "With which peers direct sessions are kept, where messages otherwise take a relay: priority, limit, greylist.", []string{"ground/due"}},
 	{"link/rollup", Pure, "link", false, "What gateways of a fleet say of themselves, summed along a tree to the headquarters.", nil},
 	{"link/elide", Pure, "link", false, "Shortens NORM packets for the link and restores them; builds the FLUSH.", nil},
 
@@ -131,7 +132,7 @@ var Rooms = []Room{
 		"site"}},
 	{"gateway", Pure, "core", false, "Takes a message its whole way in one Step: adapters, rules, replication, bearers.", []string{
 		"gateway/api", "gateway/carriage", "gateway/forecast", "gateway/keys", "gateway/mail", "gateway/mail/history", "gateway/relay",
-		"ground/due", "link/compact", "link/custody", "link/entropy", "link/envelope", "link/frame", "link/hearing", "link/probe", "link/profile",
+		"ground/due", "link/compact", "link/custody", "link/direct", "link/entropy", "link/envelope", "link/frame", "link/hearing", "link/probe", "link/profile",
 		"link/replica", "link/rollup", "link/roster", "link/seal", "rules/calendar", "rules/filter", "rules/mark", "rules/route", "site"}},
 
 	{"edge/lan", Edge, "edges", false, "TCP, HTTP and multicast sockets towards JXTA peers, with deadlines and bounds.", []string{"ground/due", "jxta", "jxtabridge", "site"}},

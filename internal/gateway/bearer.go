@@ -30,6 +30,7 @@ type BearerConfig struct {
 	PerDay    int64                     // IP octets that a day (UTC) may carry, sent and received; 0: any
 	Peers     map[uint16]netip.AddrPort // the peers that it reaches, and where; invalid: learned
 	Lines     bool                      // a peer is reached only while api.Line says that there is a connection
+	Direct    int                       // sessions at most with peers that relays introduce: docs/decisions/direct.md; 0, or without Keepalive: none
 }
 
 // UsualPrice is the price of 1,000 octets where the bill grows with them and the configuration names no price.
@@ -61,11 +62,12 @@ type bearer struct {
 	silence    *silence // of this bearer alone; the gateway's makes it quiet too
 	lines      connections
 	modem      api.Modem // its last report
+	direct     sessions
 }
 
 // bearersOf lists the bearers of a configuration, the first first.
 func (c *Config) bearersOf() []BearerConfig {
-	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, PerDay: c.PerDay, Lines: c.Lines, Peers: map[uint16]netip.AddrPort{}}
+	first := BearerConfig{Name: c.Bearer, Profile: c.Profile, Shore: c.Shore, Keepalive: c.Keepalive, Group: c.Group, Price: c.Price, PerDay: c.PerDay, Lines: c.Lines, Direct: c.Direct, Peers: map[uint16]netip.AddrPort{}}
 	for _, p := range c.Peers {
 		first.Peers[p.ID] = p.Addr
 	}
@@ -140,6 +142,7 @@ func (b *bearer) reach(cfg BearerConfig, records []api.Record) error {
 		return err
 	}
 	b.Bearer = made
+	b.direct = newSessions(b, cfg.Direct)
 	b.linkProbes = newLinkProbes(b, cfg.Shore)
 	return nil
 }

@@ -45,6 +45,7 @@ func (l *leg) took(g *Gateway, e *mail.Entry) {
 		return
 	}
 	l.reckoning.Carried(g.now, len(e.Full), f.Sent)
+	carried(l, g.now, f.Sent)
 	s := siteOn(g, l)
 	place := l.place(e)
 	if l.reckoning.There(place, s.Arrived(f.SentAt, f.Sent), l.together()); !l.together() {

@@ -59,6 +59,7 @@
 //   - peer.go: another gateway of the network
 //   - authenticator.go: what the gateway does for keys and rosters (package internal/gateway/keys)
 //   - coders.go: which model codes and decodes a text
+//   - sessions.go: direct sessions with peers that relays introduce (package internal/link/direct)
 //   - outcomes.go: messages after they are acknowledged, until each has been handed over or has failed
 //
 // The journal:

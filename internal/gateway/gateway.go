@@ -75,6 +75,7 @@ type Config struct {
 	Price  float64        // of that bearer (BearerConfig.Price)
 	Lines  bool           // of that bearer (BearerConfig.Lines)
 	PerDay int64          // of that bearer (BearerConfig.PerDay)
+	Direct int            // of that bearer (BearerConfig.Direct)
 	More   []BearerConfig // other bearers
 	Relay  bool           // this node passes on messages that other gateways have sealed for each other
 	// willing are the peers that pass on messages for a peer that only the roster names, as the roster says.
@@ -309,6 +310,9 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	for l := range legsOf(g) {
 		g.mail.Expire(now, l.Peer)
 	}
+	for _, b := range g.bearers {
+		b.direct.step(now)
+	}
 	for _, p := range g.peers {
 		g.adapters.way(g, now, p)
 		p.ends.step(now)
@@ -380,6 +384,7 @@ func (g *Gateway) transmit(now time.Time) {
 		g.queries.pump(now, b)
 		g.groups.pump(now, b)
 		g.rollups.pump(now, b)
+		b.direct.pump(now)
 		for _, c := range b.Carriers {
 			c.Pump(now)
 		}
@@ -486,6 +491,7 @@ func (g *Gateway) start(now time.Time) {
 		g.deliver(now, m)
 	}
 	for _, b := range g.bearers {
+		b.direct.start(now)
 		for _, c := range b.Carriers {
 			c.Start(now)
 			c.Silence(now, b.mute())
@@ -588,7 +594,7 @@ func (g *Gateway) deadline(now time.Time) time.Time {
 		for _, c := range b.Carriers {
 			at = due.Earliest(at, c.Due(now, b.mute()))
 		}
-		at = due.Earliest(due.Earliest(at, b.linkProbes.due(now)), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
+		at = due.Earliest(due.Earliest(at, due.Earliest(b.linkProbes.due(now), b.direct.due())), due.Earliest(due.Earliest(b.keys.Due(), b.silence.due(now)), b.day.due(now, g.silence.wall(now))))
 	}
 	return at
 }

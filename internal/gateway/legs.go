@@ -61,7 +61,7 @@ func (p *peer) at(mark uint8) *leg {
 
 // answers says that a leg is not known to be down, and that the peer is not silent there.
 func (l *leg) answers() bool {
-	return l != nil && (l.Reachable() || !l.Gone && len(l.of.via) == 0 && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
+	return l != nil && l.bearer.direct.opening[l.ID] == nil && (l.Reachable() || !l.Gone && len(l.of.via) == 0 && len(l.bearer.Channels) > 0 && l.bearer.Common.Group.IsValid()) && !l.Link.Dead() && !l.Link.Listening()
 }
 
 // goes says whether messages may take a leg now: it answers, and this node is not silent there.

@@ -361,6 +361,9 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 		passOn(g, now, p, m.Payload)
 		return nil
 	}
+	if m.Payload != nil {
+		carried(p, now, len(body))
+	}
 	if m.Payload != nil && !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
 		g.Drop("filter")
 		return nil

@@ -31,6 +31,7 @@ var buckets = map[string]string{
 	bucketRollup:      "what a gateway of the fleet said of itself last",
 	bucketBill:        "the bill of a month",
 	bucketDay:         "the octets of a day on a link",
+	bucketDirect:      "since when there is a direct session with %s",
 	bucketEmptied:     "numbers of %s under which nothing was said",
 	"mail":            "a message of this site",
 	"to":              "that a message is for %s",

@@ -62,10 +62,7 @@ func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	if p == nil {
 		return 0, false
 	}
-	via := p.via
-	if p.Enrolled && len(via) == 0 {
-		via = g.cfg.willing
-	}
+	via := viaOf(g, p)
 	for i := -1; i < len(via); i++ {
 		id := to
 		if i >= 0 {
@@ -85,6 +82,14 @@ func nextHop(g *Gateway, to uint16, not ...uint16) (hop uint16, up bool) {
 	return hop, false
 }
 
+// viaOf are the gateways that pass on messages for a peer, as configured or as the roster says.
+func viaOf(g *Gateway, p *peer) []uint16 {
+	if p.Enrolled && len(p.via) == 0 {
+		return g.cfg.willing
+	}
+	return p.via
+}
+
 // answers says whether messages may go to a peer without another gateway between.
 func (p *peer) answers() bool {
 	return slices.ContainsFunc(p.legs, func(l *leg) bool { return l != nil && l.Bearer.Name != mail.Relay && l.goes() })
@@ -92,6 +97,9 @@ func (p *peer) answers() bool {
 
 // Hand gives custody a capsule for a hop.
 func (w ways) Hand(now time.Time, hop uint16, m site.Message) bool {
+	if c, err := relay.Parse(&m); err == nil && len(c.To) == 1 && hop != c.To[0] {
+		relayed(w.g, now, c.To[0], len(m.Parts[0].Data))
+	}
 	return len(accept(w.g, now, []*peer{w.g.byID[hop]}, envelope.Message{Payload: &m}, mail.Payload)) == 0
 }
 
@@ -148,6 +156,8 @@ type passed struct {
 	count  map[string]int       // since then
 	held   []heldBack           // the oldest first
 	last   uint64               // number of the last one held back
+	// asked says when a peer was last introduced to another because it had asked for that, and told when it was told of any.
+	asked, told map[uint16]time.Time
 }
 
 // heldBack is a capsule that waits for company on its way to a hop. The journal has it, because its sender was told that it is here.
@@ -290,6 +300,9 @@ func passOn(g *Gateway, now time.Time, from *leg, m *site.Message) {
 		return
 	}
 	if slices.Contains(c.To, g.cfg.ID) {
+		if len(c.To) == 1 && from.ID != c.Origin {
+			relayed(g, now, c.Origin, len(m.Parts[0].Data))
+		}
 		if b := g.bearers[len(g.bearers)-1]; b.Relay != nil {
 			b.Relay.Arrived(now, from.ID, c, m.Precedence)
 		} else {
@@ -329,7 +342,8 @@ func passOn(g *Gateway, now time.Time, from *leg, m *site.Message) {
 		if to := groups[p.ID]; len(to) > 0 {
 			on := c.For(to)
 			m := on.Message(now, m.Mark)
-			if on.Waits(m.Precedence) {
+			// Messages of a new session wait until those that went here have their receipts.
+			if told := g.passed.told[p.ID]; on.Waits(m.Precedence) && (told.IsZero() || now.Sub(told) > 2*holdFor) {
 				g.passed.hold(g, now, p.ID, m)
 				continue
 			}

@@ -127,6 +127,9 @@ func (b *bearer) restore(r api.Record) error {
 	if r.Bucket == bucketDay {
 		return b.day.restore(r.Value)
 	}
+	if r.Bucket == bucketDirect {
+		return b.direct.restore(r.Key, r.Value)
+	}
 	for _, c := range b.Carriers {
 		if taken, err := c.Restore(r); taken {
 			return err
@@ -163,6 +166,8 @@ func (g *Gateway) restoreRecord(r api.Record) error {
 		return g.bearers[0].billed.months.restore(r.Key, r.Value)
 	case bucketDay:
 		return g.bearers[0].day.restore(r.Value)
+	case bucketDirect:
+		return g.bearers[0].direct.restore(r.Key, r.Value)
 	case bucketFirst:
 		return g.cfg.restoreFirst(string(r.Value))
 	case bucketHeld:

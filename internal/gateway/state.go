@@ -46,6 +46,10 @@ func (g *Gateway) openState(now time.Time, l *leg, m envelope.Message) {
 		l.Opened = mail.State
 		p.ends.lost(now, m.Lost)
 	}
+	if m.Direct != nil {
+		l.Opened = mail.State
+		hearDirect(g, now, p, m.Direct)
+	}
 	if m.Asks {
 		void, changes := g.replica.Mend(now, p.ID, m.Have)
 		for _, h := range changes {

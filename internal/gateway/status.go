@@ -43,7 +43,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 			row := api.BearerStatus{Name: b.name.Name, Profile: b.Profile.Name, End: end(b.shore), Price: b.price, Silence: b.silence.status(now, []*bearer{b}), Day: b.day.status()}
 			if b.Relay == nil {
 				link := linkStatus(b.Profile, b.shore)
-				row.Link, row.Bill, row.Month = &link, b.billed.status(), b.billed.month(g.siteName)
+				row.Link, row.Bill, row.Month, row.Direct = &link, b.billed.status(), b.billed.month(g.siteName), b.direct.status()
 			}
 			s.Bearers = append(s.Bearers, row)
 		}

@@ -104,6 +104,7 @@ type Link struct {
 	Price       float64
 	Octets      int64   // that it may carry in a day; 0: any number
 	Money       float64 // the bound of a day as money, as written
+	Direct      int     // direct sessions at most, where there are keepalives
 	ProfileName string  // as written in the file
 	Profile     profile.Profile
 	TLS         bool           // datagrams go over TLS connections; else over UDP
@@ -372,6 +373,7 @@ func (r *reader) readLink() {
 	l, link := &r.cfg.Link, r.fill("link")
 	r.readBearer(link, l)
 	link.perDay(l)
+	link.direct(l)
 	r.readKeys(link)
 	ids, names, addresses := map[uint16]int{}, map[string]int{}, map[netip.AddrPort]int{}
 	l.Peers = readRules(r, "link.peer", peerKeys, func(s section, p *Peer) {
@@ -452,6 +454,7 @@ func (r *reader) readMore(first section, addresses map[netip.AddrPort]int) {
 		}
 		r.readBearer(s, &l)
 		s.perDay(&l)
+		s.direct(&l)
 		check(s, &l)
 		ids := map[uint16]int{}
 		for _, pt := range t.peers {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/link/profile"
 	"aldis/internal/rules/route"
 	"aldis/internal/site"
 )
@@ -67,6 +68,22 @@ func (c *Config) reaches(links []string, peer uint16) bool {
 	return slices.ContainsFunc(c.Bearers(), func(l Link) bool {
 		return (links == nil || slices.Contains(links, l.Name)) && slices.ContainsFunc(l.Peers, func(p Peer) bool { return p.ID == peer })
 	})
+}
+
+// DefaultDirect is how many direct sessions a link has at most, where the configuration says nothing.
+const DefaultDirect = 4
+
+// direct checks the bound of a link's direct sessions, where it is written.
+func (s section) direct(l *Link) {
+	if _, written := s.get("direct"); !written || l.Direct == 0 {
+		return
+	}
+	switch {
+	case l.Keepalive == 0:
+		s.fail("direct", "needs link.keepalive: without datagrams an address translation closes")
+	case l.TLS || l.Profile.Transport == profile.PMul:
+		s.fail("direct", "is for links over UDP whose channel nobody shares")
+	}
 }
 
 // perDay reads a link's bound of a day, and turns money into octets by their price.

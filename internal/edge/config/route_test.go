@@ -22,6 +22,7 @@ within = "10m"
 	c, err := withLinks(t, text)
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "octets that 25 buys at 0.5", c.More[0].Octets, 50_000)
+	check.Equal(t, "direct sessions of a link where nothing is said", c.Link.Direct, DefaultDirect)
 	check.Equal(check.Fatal(t), "rules", len(c.Routes), 2)
 	check.True(t, "the first", len(c.Routes[0].Precedence) == 2 && c.Routes[0].Beyond && c.Routes[0].Line > 0, c.Routes[0])
 	check.True(t, "the second", c.Routes[1].Sites[0] == 1 && c.Routes[1].Links[0] == "hf" && c.Routes[1].Within.Minutes() == 10, c.Routes[1])
@@ -35,6 +36,8 @@ func TestMistakesOfRoutes(t *testing.T) {
 		{"a bound of money without a price", "key_file", "money_per_day = 5\nkey_file", "", "link.money_per_day: needs link.price: without a price nothing costs money"},
 		{"two bounds", "price = 0.5", "price = 0.5\nmoney_per_day = 5\noctets_per_day = 9999", "", "link.money_per_day: stands beside octets_per_day"},
 		{"a bound that carries nothing", "price = 0.5", "octets_per_day = 2000", "", "link.octets_per_day: 2000 octets are fewer than ten datagrams"},
+		{"sessions without keepalives", "key_file", "direct = 4\nkey_file", "", "link.direct: needs link.keepalive"},
+		{"sessions on a shared channel", "price = 0.5", "price = 0.5\nkeepalive = \"1m\"\ndirect = 4", "", "link.direct: is for links over UDP whose channel nobody shares"},
 		{"two links of one name", "name = \"hf\"", "name = \"iridium\"", "", "link.name: iridium is there twice"},
 		{"a link that is none", "", "", "[[route]]\nlinks = \"uhf\"\n", "route.links: no [[link]] has the name \"uhf\""},
 		{"a rule that no link can meet", "", "", "[[route]]\nsites = \"ship3\"\nlinks = \"hf\"\n", "route.links: no link that it names reaches ship3"},

@@ -136,6 +136,8 @@ func linkKeys(l *Link) []key {
 			"`terminal` sends at the profile's up rate, `shore` to each terminal at its down rate"},
 		{"keepalive", duration(&l.Keepalive, 0, time.Second, 24*time.Hour).atOnce(),
 			"after this time without a datagram to a peer the gateway sends one; `check` says what that costs"},
+		{"direct", whole(&l.Direct, DefaultDirect, 0, 64),
+			"with `keepalive`, over UDP, on a channel that nobody shares: at most so many direct sessions with peers that are reached over relays alone ([more](#direct-sessions)); 0: none"},
 		{"group", multicast(&l.Group, netip.AddrPort{}),
 			"IPv4 multicast address, for profiles with P_Mul. Without it every peer gets a copy"},
 		{"group_interface", text(&l.GroupIface), "interface of `group`; default: that of the route to a peer"},

@@ -294,10 +294,33 @@ type BearerStatus struct {
 	Price   float64 `json:"price"`   // of 1,000 IP octets
 	// Silence is that of this bearer alone.
 	Silence SilenceStatus `json:"silence"`
-	Day     *DayStatus    `json:"day,omitempty"`   // absent: its octets of a day have no bound
-	Link    *LinkStatus   `json:"link,omitempty"`  // what the profile says of it; absent: other gateways are the bearer
-	Bill    *BillStatus   `json:"bill,omitempty"`  // as Status.Bill
-	Month   *BillMonth    `json:"month,omitempty"` // as Status.Month
+	Day     *DayStatus    `json:"day,omitempty"`    // absent: its octets of a day have no bound
+	Link    *LinkStatus   `json:"link,omitempty"`   // what the profile says of it; absent: other gateways are the bearer
+	Bill    *BillStatus   `json:"bill,omitempty"`   // as Status.Bill
+	Month   *BillMonth    `json:"month,omitempty"`  // as Status.Month
+	Direct  *DirectStatus `json:"direct,omitempty"` // absent: the bearer takes no direct sessions
+}
+
+// DirectStatus is the direct sessions of a bearer.
+type DirectStatus struct {
+	Limit    int             `json:"limit"`              // sessions at most
+	Sessions []DirectSession `json:"sessions,omitempty"` // by the peer's id
+	Opening  []string        `json:"opening,omitempty"`  // peers with which a session is being opened
+	Greylist []DirectGrey    `json:"greylist,omitempty"` // peers with which that has failed
+}
+
+// DirectSession is a direct session with a peer.
+type DirectSession struct {
+	Peer   string    `json:"peer"`
+	Since  time.Time `json:"since"`
+	Spared int64     `json:"spared_octets"` // of messages, either way, that a relay would have sent once more, in this run
+}
+
+// DirectGrey is a peer with which no session is opened before Until.
+type DirectGrey struct {
+	Peer     string    `json:"peer"`
+	Until    time.Time `json:"until"`
+	Failures int       `json:"failures"` // in a row
 }
 
 // DayStatus counts the octets that a bearer has carried in this day (UTC).

@@ -18,6 +18,7 @@ type Paths struct {
 	failed     netip.AddrPort // was left because it did not answer, though the newest datagram had come from there
 	wary       time.Time      // until then nothing goes to a new address while the proven one answers
 	misses     int            // questions without an answer in a row
+	shut       bool           // no address is learned: a direct session with the peer has ended
 }
 
 // wariness is how long a peer is not followed to new addresses after one of them did not answer and the old one did.
@@ -56,6 +57,9 @@ func (p *Paths) order() []netip.AddrPort {
 // did not before. anew: the peer has started anew with it, on another machine of its site perhaps: the record of its old addresses says
 // nothing against new ones.
 func (p *Paths) Heard(now time.Time, from netip.AddrPort, anew bool) (moved bool) {
+	if p.shut {
+		return false
+	}
 	if anew {
 		p.failed = netip.AddrPort{}
 	}
@@ -127,6 +131,12 @@ func (p *Paths) Write(configured netip.AddrPort) (changed bool) {
 
 // Forget leaves only the address that the operator wrote.
 func (p *Paths) Forget() { *p = NewPaths(p.configured) }
+
+// Shut forgets learned addresses, and learns none until they are forgotten once more.
+func (p *Paths) Shut() {
+	p.Forget()
+	p.shut = true
+}
 
 // Append is the durable part: the learned addresses, and the one that the operator had written then.
 func (p *Paths) Append(b []byte) []byte {

@@ -18,7 +18,8 @@ func at(port byte) netip.AddrPort {
 }
 
 // A walk is what happens to a peer's addresses, each a letter: "hX" the newest datagram came from X, "m" a question had no
-// answer, "aX" the peer has a datagram that went to X, "s" it starts anew with the next datagram, "w" ten minutes pass.
+// answer, "aX" the peer has a datagram that went to X, "s" it starts anew with the next datagram, "w" ten minutes pass, "x" a session with it is over, "f" all is
+// forgotten.
 // want is where things go after each.
 func TestPaths(t *testing.T) {
 	for _, tt := range []struct {
@@ -40,6 +41,7 @@ func TestPaths(t *testing.T) {
 		{"away, and back where it was proven", 'C', "hA aA m m aC hA", "A A A C C A", 'C', 'A'},
 		{"three machines lead in turn, the second does not live to answer", '-', "hA aA s hB m s hA aA s hC", "A A A B A A A A A C", '-', 'C'},
 		{"stolen, and started anew since", 'C', "hC aC hX m aC hX s hB", "C C X C C C C B", 'C', 'B'},
+		{"a session is over, and another begins", '-', "hA aA x hA hB f hB", "A A - - - - B", '-', 'B'},
 		{"the operator writes another", 'C', "hC aC hB aB", "C C B B", 'D', 'D'},
 		{"the operator writes none", 'C', "hB aB", "B B", '-', 'B'},
 	} {
@@ -57,6 +59,10 @@ func TestPaths(t *testing.T) {
 				p.Missed()
 			case 'a':
 				p.Answered(now, at(step[1]))
+			case 'x':
+				p.Shut()
+			case 'f':
+				p.Forget()
 			case 's':
 				anew = true
 			case 'w':

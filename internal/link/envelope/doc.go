@@ -33,6 +33,7 @@
 //   - renew.go: items whose lifetime is extended
 //   - lost.go: messages that could not be handed over
 //   - moved.go: messages that were sent on another bearer before
+//   - direct.go: words about direct sessions
 //   - accepted.go: when a message was accepted; only in the journal
 package envelope
 

@@ -46,6 +46,7 @@ type Envelope struct {
 	Token         uint64     `protobuf:"varint,16,opt,name=token,proto3" json:"token,omitempty"`                      // site.Message.Token of a message whose sender asks for its fate over a restart; in the journal alone
 	Renew         []byte     `protobuf:"bytes,12,opt,name=renew,proto3" json:"renew,omitempty"`                       // of items that the receiver holds: 4-octet hash, and 16 bits of the minutes since 1970 UTC when it expires now
 	Moved         []byte     `protobuf:"bytes,17,opt,name=moved,proto3" json:"moved,omitempty"`                       // what this message was sent as on other bearers before, and what is in its place there (moved.go)
+	Direct        []byte     `protobuf:"bytes,19,opt,name=direct,proto3" json:"direct,omitempty"`                     // of a direct session: an end asks a relay for one, the relay says where the other end is, or an end says that it is over (direct.go)
 	Rest          []byte     `protobuf:"bytes,18,opt,name=rest,proto3" json:"rest,omitempty"`                         // instead of all else: how many octets of the message as coded on the other bearer are there, and those behind them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -196,6 +197,13 @@ func (x *Envelope) GetRenew() []byte {
 func (x *Envelope) GetMoved() []byte {
 	if x != nil {
 		return x.Moved
+	}
+	return nil
+}
+
+func (x *Envelope) GetDirect() []byte {
+	if x != nil {
+		return x.Direct
 	}
 	return nil
 }
@@ -552,7 +560,7 @@ var File_internal_link_envelope_envelope_proto protoreflect.FileDescriptor
 
 const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\n" +
-	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xc7\x03\n" +
+	"%internal/link/envelope/envelope.proto\x12\x0ealdis.envelope\"\xdf\x03\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04flow\x18\x01 \x01(\rR\x04flow\x12\x12\n" +
 	"\x04data\x18\x02 \x03(\fR\x04data\x12/\n" +
@@ -571,7 +579,8 @@ const file_internal_link_envelope_envelope_proto_rawDesc = "" +
 	"\x05short\x18\x0f \x03(\fR\x05short\x12\x14\n" +
 	"\x05token\x18\x10 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05renew\x18\f \x01(\fR\x05renew\x12\x14\n" +
-	"\x05moved\x18\x11 \x01(\fR\x05moved\x12\x12\n" +
+	"\x05moved\x18\x11 \x01(\fR\x05moved\x12\x16\n" +
+	"\x06direct\x18\x13 \x01(\fR\x06direct\x12\x12\n" +
 	"\x04rest\x18\x12 \x01(\fR\x04rest\"\xe3\x02\n" +
 	"\aFlowDef\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\fR\x05group\x12\x12\n" +

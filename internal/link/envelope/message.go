@@ -35,6 +35,7 @@ type Message struct {
 	Lost    []Lost    // messages of the receiver that were received and could not be handed over
 	Moved   []Moved   // numbers that the message had before, on other bearers
 	Rest    *Rest     // instead of all fields but Moved: the rest of Payload as it was coded there
+	Direct  *Direct   // of a direct session, alone but for Moved
 }
 
 // Flow is the canonical encoding of the properties that all messages of one flow share. Equal flows have equal octets.
@@ -167,6 +168,10 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 		e.Key = leading
 		return marshal(dst, e), nil
 	}
+	if m.Direct != nil {
+		e.Key, e.Direct = leading, m.Direct.join()
+		return marshal(dst, e), nil
+	}
 	left := texts.room(maxExpanded)
 	if p := m.Payload; p != nil {
 		if !valid(p) {
@@ -221,7 +226,7 @@ func AppendCoded(dst []byte, m Message, number uint32, define bool, texts *Texts
 	return marshal(dst, e), nil
 }
 
-// leading precedes a rest, whose own field would look like a brief envelope (brief.go). Its value is ignored.
+// leading precedes a rest and a Direct, whose own field would look like a brief envelope (brief.go). Its value is ignored.
 const leading = 1
 
 // code replaces Data by Coded where that is shorter.
@@ -338,6 +343,9 @@ func ParseCoded(b []byte, lookup func(number uint32) (Flow, bool), texts *Texts)
 		return Message{}, 0, "", err
 	}
 	if m.Rest, err = splitRest(e.Rest); err != nil {
+		return Message{}, 0, "", err
+	}
+	if m.Direct, err = splitDirect(e.Direct); err != nil {
 		return Message{}, 0, "", err
 	}
 	m.Roster = e.Roster

@@ -128,6 +128,7 @@ func printStatus(out io.Writer, r StatusReport, now time.Time) {
 	fmt.Fprintln(out)
 	printPeerTable(out, r, now)
 	printBearers(out, r, now)
+	printSessions(out, r, now)
 	printDistances(out, r)
 	fmt.Fprintln(out)
 	printLedger(out, r.Ledger)
@@ -272,6 +273,28 @@ func printBearers(out io.Writer, r StatusReport, now time.Time) {
 				fmt.Fprintf(out, ": it is silent until %s", d.Until.UTC().Format(time.RFC3339))
 			}
 			fmt.Fprintln(out)
+		}
+	}
+}
+
+// printSessions prints the direct sessions of each bearer that has any, and with whom none could be opened.
+func printSessions(out io.Writer, r StatusReport, now time.Time) {
+	for _, b := range r.Bearers {
+		d := b.Direct
+		if d == nil || len(d.Sessions)+len(d.Opening)+len(d.Greylist) == 0 {
+			continue
+		}
+		fmt.Fprintf(out, "\ndirect sessions on %s: %d of at most %d\n", cmp.Or(b.Name, b.Profile), len(d.Sessions), d.Limit)
+		for _, s := range d.Sessions {
+			fmt.Fprintf(out, "  %s since %s: %d octets went without a relay\n", s.Peer, s.Since.UTC().Format(time.RFC3339), s.Spared)
+		}
+		for _, name := range d.Opening {
+			fmt.Fprintf(out, "  %s is being opened\n", name)
+		}
+		for _, g := range d.Greylist {
+			if left := g.Until.Sub(now); left > 0 {
+				fmt.Fprintf(out, "  %s failed %d times in a row; the next try is in %v at the earliest\n", g.Peer, g.Failures, left.Round(time.Second))
+			}
 		}
 	}
 }

@@ -61,7 +61,7 @@ func TestMetricsOfTwoSitesWithOneName(t *testing.T) {
 	s := start(t)
 	s.status.Peers = append(s.status.Peers, api.PeerStatus{ID: 17, Name: "hq", Link: "up", Bearers: []api.PeerBearer{{Bearer: "sat"}}})
 	s.status.Peers[0].Link, s.status.Peers[0].Bearers = "gone", []api.PeerBearer{{Bearer: "sat"}}
-	s.status.Bearers = []api.BearerStatus{{Name: "sat"}, {Name: "hf"}}
+	s.status.Bearers = []api.BearerStatus{{Name: "sat", Direct: &api.DirectStatus{Sessions: []api.DirectSession{{Spared: 3}, {Spared: 4}}, Greylist: []api.DirectGrey{{}}}}, {Name: "hf"}}
 	s.status.Ledger = []api.LedgerRow{{Bearer: "sat", Direction: "sent", Peer: "hq", Kind: "payload", Octets: 5}, {Bearer: "sat", Direction: "sent", Peer: "hq", Kind: "payload", Octets: 7}}
 	s.status.Month = &api.BillMonth{Sites: []api.BillSite{{Site: "hq", BillRow: api.BillRow{SentOctets: 1}}, {Site: "hq", BillRow: api.BillRow{SentOctets: 2}}}}
 	code, body := s.get(t, "/metrics")
@@ -73,6 +73,10 @@ func TestMetricsOfTwoSitesWithOneName(t *testing.T) {
 		`aldis_link_bytes_total{direction="sent",kind="payload",peer="hq"} 12`,
 		`aldis_bearer_bytes_total{bearer="sat",direction="sent",kind="payload",peer="hq"} 12`,
 		`aldis_month_link_bytes{direction="sent",peer="hq"} 3`,
+		`aldis_direct_sessions{bearer="sat",state="open"} 2`,
+		`aldis_direct_sessions{bearer="sat",state="opening"} 0`,
+		`aldis_direct_sessions{bearer="sat",state="greylisted"} 1`,
+		`aldis_direct_spared_bytes{bearer="sat"} 7`,
 	} {
 		check.Contains(t, "body", body, want+"\n")
 	}

@@ -30,6 +30,8 @@ var (
 	descMonthOn       = desc("month_bearer_bytes", "The same by bearer, where there are several.", "direction", "bearer")
 	descBearerSeconds = desc("bearer_seconds", "Seconds that a routine message of 200 octets to a peer takes on a bearer now, by forecast, where there are several.", "peer", "bearer")
 	descHops          = desc("bearer_hops", "Gateways on the way to a peer on a bearer, where there are several: 1 is a direct way.", "peer", "bearer")
+	descDirect        = desc("direct_sessions", "Direct sessions of a bearer by state: open, opening, greylisted (could not be opened).", "bearer", "state")
+	descDirectSpared  = desc("direct_spared_bytes", "Octets of messages that the open sessions of a bearer have carried in this run, and no relay once more.", "bearer")
 	descLinkDatagrams = desc("link_datagrams_total", "Authentic datagrams exchanged with a peer.", "direction", "peer")
 	descLinkDropped   = desc("link_dropped_total", "Dropped datagrams and packets from the link.", "reason")
 	descLinkUp        = desc("link_up", "1 when the peer was heard in this run and answers; 0 also while it is silent by order: alert on link_state.", "peer")
@@ -68,7 +70,7 @@ type collector struct{ src Source }
 // Describe sends the descriptions of the fixed metrics; Collect sends the others.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descMonthOn, descBearerSeconds, descHops, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descMonthOn, descBearerSeconds, descHops, descDirect, descDirectSpared, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
@@ -116,6 +118,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ledger(r.Status, count)
 	months(r.Status, gauge)
+	sessions(r.Status, gauge)
 	named := map[string]bool{}
 	for _, f := range r.Filters {
 		line := "line " + strconv.Itoa(f.Line)
@@ -178,6 +181,22 @@ func months(s api.Status, gauge gauger) {
 		if b.Month != nil && len(s.Bearers) > 1 {
 			gauge(descMonthOn, float64(b.Month.Total.SentOctets), "sent", b.Name)
 			gauge(descMonthOn, float64(b.Month.Total.ReceivedOctets), "received", b.Name)
+		}
+	}
+}
+
+// sessions sends the direct sessions of each bearer that takes some.
+func sessions(s api.Status, gauge gauger) {
+	for _, b := range s.Bearers {
+		if d := b.Direct; d != nil {
+			name, spared := cmp.Or(b.Name, b.Profile), int64(0)
+			for _, one := range d.Sessions {
+				spared += one.Spared
+			}
+			gauge(descDirect, float64(len(d.Sessions)), name, "open")
+			gauge(descDirect, float64(len(d.Opening)), name, "opening")
+			gauge(descDirect, float64(len(d.Greylist)), name, "greylisted")
+			gauge(descDirectSpared, float64(spared), name)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func fleetOf(c *config.Config) gateway.FleetConfig {
 // moreOf are the bearers behind the first.
 func moreOf(c *config.Config) (list []gateway.BearerConfig) {
 	for _, l := range c.More {
-		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price, PerDay: l.Octets, Lines: l.TLS,
+		b := gateway.BearerConfig{Name: l.Name, Profile: l.Profile, Shore: l.Shore, Keepalive: l.Keepalive, Group: l.Group, Price: l.Price, PerDay: l.Octets, Lines: l.TLS, Direct: l.Direct,
 			Peers: map[uint16]netip.AddrPort{}}
 		for _, p := range l.Peers {
 			b.Peers[p.ID] = p.Address

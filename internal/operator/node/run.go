@@ -425,7 +425,7 @@ func (n *node) build() error {
 	n.gateway, err = gateway.New(gateway.Config{
 		ID: c.Node.ID, Name: c.Node.Name, Peers: peersOf(c), Profile: c.Link.Profile, Shore: c.Link.Shore, Key: c.Link.Key, Trust: n.trust(),
 		Incarnation: incarnation, Store: n.journal.StoreID(), Keepalive: c.Link.Keepalive, Silent: c.Node.Silent, Windows: c.Silences, SinceLast: sinceLast, TakesOver: n.air.lead != nil, Group: c.Link.Group,
-		Bearer: c.Link.Name, Price: c.Link.Price, PerDay: c.Link.Octets, Routes: c.Routes, Lines: c.Link.TLS, More: moreOf(c), Relay: c.Node.Relay, Groups: groupsOf(c), Fleet: fleetOf(c), Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
+		Bearer: c.Link.Name, Price: c.Link.Price, PerDay: c.Link.Octets, Direct: c.Link.Direct, Routes: c.Routes, Lines: c.Link.TLS, More: moreOf(c), Relay: c.Node.Relay, Groups: groupsOf(c), Fleet: fleetOf(c), Rules: c.Rules, Corpus: n.learned(configured, records), Filter: rules, Messages: c.Messages,
 		Refused:  spared.refused,
 		Wait:     c.Delivery.Wait,
 		Adapters: makers,
