@@ -14,7 +14,7 @@ var ErrFormat = errors.New("entropy: not a frame of a group")
 // The first octet of each part of a frame.
 const (
 	kindItem  = 4 << 5 // without flagLast uvarint octets of the rest; tag (2), uvarint origin, number (6), lifetime left (1), lifetime (1), body
-	kindYoung = 5 << 5 // the same without the lifetime left: it is one less than the lifetime
+	kindYoung = 5 << 5 // the same without the lifetime left: young
 	kindFull  = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
 	kindAsk   = 3 << 5 // tag (2), for each origin: uvarint difference to the one before, ranges; 0 ends them
 	kindMask  = 7 << 5
@@ -60,12 +60,20 @@ func (it *Item) Signed(b []byte) []byte {
 	return append(appendNumber(b, it.Number), it.Life)
 }
 
+// young is the lifetime left, coded, of a message that MostHops nodes might take and none has held for long: each has rounded
+// it down. hops are those that are left.
+func young(life, hops uint8) uint8 {
+	nodes := MostHops + 1 - hops
+	return max(life, nodes) - nodes
+}
+
 // over and what follows code the time for which a message is still held whose lifetime has ended.
 const over = 132
 
 // appendItem writes a message with the hops and lifetime that are left now.
 func appendItem(b []byte, now time.Time, it *Item) []byte {
-	kind, left := kindItem|(min(max(it.Hops, 1), MostHops)-1), min(it.Life, Life(it.Expires.Sub(now)))
+	hops := min(max(it.Hops, 1), MostHops)
+	kind, left := kindItem|(hops-1), min(young(it.Life, MostHops), Life(it.Expires.Sub(now)))
 	if it.Names {
 		kind |= flagNames
 		if !it.Expires.After(now) {
@@ -74,7 +82,7 @@ func appendItem(b []byte, now time.Time, it *Item) []byte {
 	}
 	head := binary.BigEndian.AppendUint16(nil, uint16(it.Tag))
 	head = appendNumber(binary.AppendUvarint(head, uint64(it.Origin)), it.Number)
-	if left+1 == it.Life || left == it.Life {
+	if left == young(it.Life, hops) {
 		kind |= kindYoung
 	} else {
 		head = append(head, left)
@@ -114,7 +122,7 @@ func parseItem(now time.Time, kind byte, b []byte) (it Item, rest []byte, err er
 	it.Origin, it.Number = uint16(id), parseNumber(b)
 	b = b[numberOctets:]
 	it.Hops, it.Names = kind&hopsMask+1, kind&flagNames != 0
-	left := max(b[0], 1) - 1
+	left := young(b[0], it.Hops)
 	if kind&kindMask == kindItem {
 		left, b = b[0], b[1:]
 	}
