@@ -116,7 +116,7 @@ func parseItem(now time.Time, kind byte, b []byte) (it Item, rest []byte, err er
 	}
 	it.Tag = Tag(binary.BigEndian.Uint16(b))
 	id, b, err := uvarint(b[2:], math.MaxUint16)
-	if err != nil || len(b) < numberOctets+2 || id == 0 {
+	if err != nil || len(b) < numberOctets+1 || id == 0 {
 		return it, nil, ErrFormat
 	}
 	it.Origin, it.Number = uint16(id), parseNumber(b)
