@@ -27,8 +27,8 @@ func allHave(t *testing.T, w *sim.World, n *sim.Node, first, count int) {
 	}
 }
 
-// holds is how many messages of the group a node holds.
-func holds(w *sim.World, n *sim.Node) int {
+// heldBy is how many messages of the group a node holds.
+func heldBy(w *sim.World, n *sim.Node) int {
 	for _, g := range n.GW.Status(w.Now).Groups {
 		if g.Name == ops {
 			return g.Held
@@ -76,10 +76,10 @@ func TestNamesAreLost(t *testing.T) {
 				speak(w, ship, 0, 2, 2*time.Second)
 				hears = true
 				speak(w, ship, 2, 1, 0)
-				for i := 0; holds(w, n) == 0 && i < 1000; i++ {
+				for i := 0; heldBy(w, n) == 0 && i < 1000; i++ {
 					w.Run(10 * time.Millisecond)
 				}
-				check.Equal(t, "messages that it holds", holds(w, n), 1)
+				check.Equal(t, "messages that it holds", heldBy(w, n), 1)
 				check.Equal(t, "messages that its peers have", len(n.Site.Got), 0)
 				if restarts {
 					w.Kill(n, 5*time.Second)
@@ -130,7 +130,7 @@ func TestNamesOutliveTheirMessages(t *testing.T) {
 		check.Equal(t, fmt.Sprintf("how often it has message %d", i), saidBy(w, ship, i)[2], min(1, i/2))
 	}
 	w.Run(2 * time.Hour)
-	check.Equal(t, "messages held in the end", holds(w, away), 0)
+	check.Equal(t, "messages held in the end", heldBy(w, away), 0)
 	speak(w, ship, 10, 4, 10*time.Second)
 	w.Run(time.Minute)
 	allHave(t, w, ship, 10, 4)
