@@ -4,13 +4,14 @@ import (
 	"testing"
 	"time"
 
+	"aldis/internal/gateway/api"
 	"aldis/internal/lab/check"
 	"aldis/internal/link/entropy"
 )
 
 // An origin whose messages refer to names that never come takes no room from those of others.
 func TestUnreadMessagesAreBoundedByOrigin(t *testing.T) {
-	g := &Gateway{dropped: map[string]uint64{}}
+	g := &Gateway{dropped: map[string]uint64{}, out: &api.Output{}}
 	gs := &groups{g: g, secrets: newGroupSecrets()}
 	now := time.Unix(1_800_000_000, 0)
 	for n := range uint64(3 * mostUnread) {
