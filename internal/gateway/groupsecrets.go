@@ -275,7 +275,7 @@ func (gs *groups) readable(now time.Time, tag entropy.Tag) {
 	for _, u := range list {
 		it, held := gs.engine.Item(u.tag, u.Name)
 		if gs.read(u); held {
-			gs.open(now, it)
+			gs.open(now, it, nil)
 		}
 	}
 	gs.sayKeyless(now)

@@ -39,6 +39,7 @@ type Item struct {
 	Body    []byte
 	Hops    uint8     // how often it may still be passed on
 	Expires time.Time // no later than Life allows
+	About   uint8     // what the node that made or read it in this run counts its octets as; it does not cross
 }
 
 // Bounds.

@@ -64,6 +64,8 @@ type Say struct {
 	Hash    uint16 // 0: the node is not in the group any more
 	Fresh   bool   // it asks who else is in the group
 	Repairs int    // octets of Body that are repair
+	// About divides the octets of Body by Item.About; those of no item count under 0.
+	About map[uint8]int
 }
 
 func (e *Engine) port(id PortID) *port {
@@ -440,12 +442,40 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 			continue
 		}
 		s.Body = append(s.Body, part...)
+		e.count(&s, w, len(part))
 		if w.repair {
 			s.Repairs += len(part)
 		}
 	}
 	p.queue = left
 	return s, len(s.Body) > 0
+}
+
+// count divides the octets of a frame by what they are about.
+func (e *Engine) count(s *Say, w want, octets int) {
+	if s.About == nil {
+		s.About = map[uint8]int{}
+	}
+	about := uint8(0)
+	if it := e.item(w.tag, w.name); it != nil && w.kind == sayItem {
+		about = it.About
+	}
+	s.About[about] += octets
+}
+
+// item is an item that is held; nil: it is not.
+func (e *Engine) item(tag Tag, name Name) *Item {
+	if g := e.groups[tag]; g != nil && g.origins[name.Origin] != nil {
+		return g.origins[name.Origin].items[name.Number]
+	}
+	return nil
+}
+
+// Count says what the octets of an item count as from now on, if it is held.
+func (e *Engine) Count(tag Tag, name Name, about uint8) {
+	if it := e.item(tag, name); it != nil {
+		it.About = about
+	}
 }
 
 // say writes the frame part of a want, of at most so many octets; nil: there is nothing left to send.
