@@ -427,7 +427,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 		p.queue = slices.Delete(p.queue, next, next+1)
 		return e.digest(now, p, first), true
 	}
-	s.To = first.to
+	s.To, s.About = first.to, map[uint8]int{}
 	var left []want
 	for i, w := range p.queue {
 		if i < next || w.kind == sayDigest || w.to != first.to || w.at.After(now) {
@@ -442,25 +442,17 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 			continue
 		}
 		s.Body = append(s.Body, part...)
-		e.count(&s, w, len(part))
+		about := uint8(0)
+		if w.kind == sayItem {
+			about = e.item(w.tag, w.name).About
+		}
+		s.About[about] += len(part)
 		if w.repair {
 			s.Repairs += len(part)
 		}
 	}
 	p.queue = left
 	return s, len(s.Body) > 0
-}
-
-// count divides the octets of a frame by what they are about.
-func (e *Engine) count(s *Say, w want, octets int) {
-	if s.About == nil {
-		s.About = map[uint8]int{}
-	}
-	about := uint8(0)
-	if it := e.item(w.tag, w.name); it != nil && w.kind == sayItem {
-		about = it.About
-	}
-	s.About[about] += octets
 }
 
 // item is an item that is held; nil: it is not.
@@ -486,8 +478,8 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	}
 	switch w.kind {
 	case sayItem:
-		if o := g.origins[w.name.Origin]; o != nil && o.items[w.name.Number] != nil {
-			return appendItem(nil, now, o.items[w.name.Number])
+		if it := e.item(w.tag, w.name); it != nil {
+			return appendItem(nil, now, it)
 		}
 	case sayAsk:
 		if spans := g.wanted(w.spans); len(spans) > 0 {
