@@ -167,10 +167,17 @@ func (e *Engine) Tags() []Tag { return slices.Clone(e.tags) }
 
 // Item is a message held here; false: it is not held.
 func (e *Engine) Item(tag Tag, n Name) (it Item, held bool) {
-	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil && g.origins[n.Origin].items[n.Number] != nil {
-		return *g.origins[n.Origin].items[n.Number], true
+	if is := e.item(tag, n); is != nil {
+		return *is, true
 	}
 	return it, false
+}
+
+func (e *Engine) item(tag Tag, n Name) *Item {
+	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil {
+		return g.origins[n.Origin].items[n.Number]
+	}
+	return nil
 }
 
 // Held is how many messages of a group are held, and their octets.

@@ -455,14 +455,6 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 	return s, len(s.Body) > 0
 }
 
-// item is an item that is held; nil: it is not.
-func (e *Engine) item(tag Tag, name Name) *Item {
-	if g := e.groups[tag]; g != nil && g.origins[name.Origin] != nil {
-		return g.origins[name.Origin].items[name.Number]
-	}
-	return nil
-}
-
 // Count says what the octets of an item count as from now on, if it is held.
 func (e *Engine) Count(tag Tag, name Name, about uint8) {
 	if it := e.item(tag, name); it != nil {
