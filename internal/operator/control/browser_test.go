@@ -347,9 +347,9 @@ func TestPageIsWorked(t *testing.T) {
 	check.Contains(t, "whom a site does not hear", evaluated(b, "document.querySelector('.tiles').textContent"), ", does not hear ")
 	row := "document.querySelector('tr[data-key=told-10]').innerText"
 	check.Contains(t, "its view of peers here", evaluated(b, row), "view count, wants ask")
-	check.Contains(t, "its view of its own peers", evaluated(b, row), "view ring(3)+ask: 1 asked for by name, 2 ring(3)")
+	check.Contains(t, "its view of its own peers", evaluated(b, row), "view ring(3)+ask: 1 asked for by name, 2 by ring(3)")
 	check.Contains(t, "a site that tells of all", evaluated(b, "document.querySelector('tr[data-key=told-11]').innerText"), "view complete")
-	check.Contains(t, "by which part a peer is here", evaluated(b, "document.querySelector('[data-key=by-10]').textContent"), "Sonar ring(3)")
+	check.Contains(t, "by which part a peer is here", evaluated(b, "document.querySelector('[data-key=by-10]').textContent"), "Sonar by ring(3)")
 	check.Contains(t, "the name is text", view(t, b, "hostile-fleet").Text, "<script>alert(1)</script>")
 	g.set(func() { g.lan = jxtabridge.Status{Far: map[uint16]jxtabridge.SiteStatus{10: {View: "tree(4)"}}} })
 	b.Until(row + ".includes('view tree(4)')")

@@ -168,6 +168,6 @@ export function draw({ view: v }) {
         h('figcaption', {}, legend(list),
           total ? null : h('p', { class: 'empty' }, 'Nothing was on the air.'))),
       h('p', { class: 'soft' }, `IP octets of the airtime ledger, each column the mean of ${span(air.step_s)}. Nothing is known of the time before ${clock(air.began)}.`,
-        chosen.by === 'adapters' ? ' A received message counts when the gateway has read it. Headers, acknowledgements and greetings belong to the gateway itself. Paler areas of one colour are other kinds.' : null)),
+        chosen.by === 'adapters' ? ' A received message counts when the gateway has read it. Headers, acknowledgements and greetings belong to the gateway itself. Each adapter has one colour, with a paler shade for each other kind than messages.' : null)),
     month(v)]
 }

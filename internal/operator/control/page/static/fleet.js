@@ -73,11 +73,12 @@ function told(v) {
       h('td', { 'data-label': 'Told here' }, h('span', { class: 'cell' }, number(site.far_items), meter(share(site.far_items, most), 'of the most')),
         site.views ? view(`view ${site.views.here}`, site.views.by ? `: ${parts(site.views.by)}` : null) : null)))))),
   v.sites.filter(site => site.views?.entries).map(site => h('details', { 'data-key': `by-${site.id}` }, h('summary', {}, `Peers of ${site.name} that are known here, and by which part of its view`),
-    h('ul', {}, site.views.entries.map(e => h('li', {}, e.name, h('span', { class: 'soft' }, ` ${e.by.split(', ').map(part => because[part] ?? part).join(', ')}`))), site.views.more ? h('li', { class: 'soft' }, `and ${number(site.views.more)} more`) : null)))]
+    h('ul', {}, site.views.entries.map(e => h('li', {}, e.name, h('span', { class: 'soft' }, ` ${e.by.split(', ').map(reason).join(', ')}`))), site.views.more ? h('li', { class: 'soft' }, `and ${number(site.views.more)} more`) : null)))]
 }
 
 const because = { ask: 'asked for by name', id: 'asked for by id', before: 'told under an earlier view' }
-const parts = by => Object.entries(by).map(([part, n]) => `${number(n)} ${because[part] ?? part}`).join(', ')
+const reason = part => because[part] ?? `by ${part}`
+const parts = by => Object.entries(by).map(([part, n]) => `${number(n)} ${reason(part)}`).join(', ')
 
 // meter is a bar in which much is not bad.
 function meter(percent, what) {
