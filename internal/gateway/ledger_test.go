@@ -20,7 +20,10 @@ func byAdapter(n *sim.Node, now time.Time) map[string]uint64 {
 
 // TestLedgerAgreesWithTheAir: every octet on the link has a cause (design 8).
 func TestLedgerAgreesWithTheAir(t *testing.T) {
-	ledgerAgrees(t, world(t, 3, "iridium-dialup", 11))
+	w := world(t, 3, "iridium-dialup", 11)
+	ledgerAgrees(t, w)
+	got := byAdapter(w.Nodes[1], w.Now)
+	check.True(t, "what stays unread is a few repeats", got["received unread payload"] < got["received jxta payload"]/4, got)
 }
 
 // The same with proofs after the frames of datagrams to all.
@@ -67,7 +70,6 @@ func ledgerAgrees(t *testing.T, w *sim.World) {
 			check.True(t, "received of JXTA, as it was read", parts["received jxta payload"] >= 60*200, parts)
 			check.True(t, "news of JXTA's pipes", parts["received jxta state"] > 0, parts)
 			check.True(t, "headers and acknowledgements are the gateway's", parts["sent gateway header"] > 0 && parts["sent gateway ack"] > 0 && parts["sent jxta header"] == 0, parts)
-			check.True(t, "little stays unread", parts["received unread payload"] < parts["received jxta payload"], parts)
 		}
 		t.Log(n.Name, parts)
 		if up, _ := w.Octets(n); sent != uint64(up) {
