@@ -9,6 +9,7 @@ import (
 	"aldis/internal/link/entropy"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/seal"
+	"aldis/internal/site"
 )
 
 // When groups take the air, and how much of it.
@@ -89,8 +90,9 @@ func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 		return false
 	}
 	ledger.Head(mail.Sent, long)
-	ledger.Add(mail.Sent, mail.Repair, s.Repairs)
-	ledger.Add(mail.Sent, kind, len(body)-s.Repairs)
+	whose := sharesOf(s)
+	ledger.Charge(mail.Sent, mail.Repair, whose.Scaled(s.Repairs))
+	ledger.Charge(mail.Sent, kind, whose.Scaled(len(body)-s.Repairs))
 	ledger.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	if s.To != 0 {
 		l.Counts.DatagramsSent++
@@ -104,6 +106,18 @@ func (gs *groups) send(now time.Time, p *groupPort, s entropy.Say) bool {
 	p.b.road.Send(addr, data)
 	p.after, p.since = air.Octets(), time.Time{}
 	return true
+}
+
+// sharesOf divides a frame among the adapters of its messages. Those of an earlier run, and those that cannot be read here, are the gateway's.
+func sharesOf(s entropy.Say) (whose mail.Shares) {
+	for about, octets := range s.About {
+		if about == 0 {
+			whose.GiveTo(nil, octets)
+		} else {
+			whose.Give(site.Adapter(about-1), octets)
+		}
+	}
+	return whose
 }
 
 // beside is a frame, with the digests by which this node leaves groups on the same port.

@@ -341,6 +341,7 @@ func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 		return true
 	}
 	if body, ok := gs.seal(now, &it, body); ok {
+		it.About = aboutAdapter(m.Adapter)
 		if gs.utter(now, it, body); says {
 			gs.learn(n, &it)
 		}
@@ -400,8 +401,11 @@ func (b *bearer) groupRoom() int {
 // openQueue is the queue of the journal's records of open messages that wait for local peers.
 const openQueue frame.Queue = 0xfe
 
-// open hands a message of a group to its adapter.
-func (gs *groups) open(now time.Time, it entropy.Item) {
+// aboutAdapter is Item.About of a message of an adapter.
+func aboutAdapter(a site.Adapter) uint8 { return 1 + uint8(a) }
+
+// open hands a message of a group to its adapter. It came on a leg; nil: long ago.
+func (gs *groups) open(now time.Time, it entropy.Item, by *leg) {
 	g, p := gs.g, gs.g.byID[it.Origin]
 	body, ok := gs.unseal(now, &it, content(&it))
 	if !ok {
@@ -410,6 +414,10 @@ func (gs *groups) open(now time.Time, it entropy.Item) {
 	m, ok := gs.unpack(now, &it, body)
 	if !ok {
 		return
+	}
+	gs.engine.Count(it.Tag, it.Name, aboutAdapter(m.Payload.Adapter))
+	if by != nil {
+		by.Ledger.Read(&m, len(it.Body))
 	}
 	if !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {
 		g.Drop("filter")
@@ -436,7 +444,8 @@ func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool
 			gs.engine.Digest(now, id, p.ID, entropy.Tag(f.Tag), f.Hash, f.Fresh)
 		}
 	case frame.Open:
-		p.Ledger.Add(mail.Received, mail.Payload, octets)
+		p.Ledger.Came(octets)
+		p.Ledger.Named(mail.Payload, octets)
 		if gs.engine == nil {
 			gs.g.Drop("group_unknown")
 			return true
@@ -446,7 +455,7 @@ func (gs *groups) receive(now time.Time, p *leg, f frame.Frame, octets int) bool
 			gs.g.Drop(reason)
 		}
 		for _, it := range got.New {
-			gs.open(now, it)
+			gs.open(now, it, p)
 		}
 	case frame.PMul:
 		gs.heard[p.bearer.index] = now

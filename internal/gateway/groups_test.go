@@ -65,6 +65,10 @@ func TestOpenMessageReachesWhoeverIsInTheGroup(t *testing.T) {
 				check.Equal(t, "messages in custody for "+p.Name, p.Waiting+p.UnderWay, 0)
 			}
 			check.Equal(t, "groups", len(s.Groups), 3)
+			sent, got := byAdapter(ship, w.Now), byAdapter(w.Nodes[0], w.Now)
+			check.True(t, "the message counts for its adapter where it is said", sent["sent jxta payload"] >= 200, sent)
+			check.True(t, "and where it is read", got["received jxta payload"] >= 200, got)
+			check.True(t, "digests are the gateway's", sent["sent gateway state"] > 0, sent)
 		})
 	}
 }

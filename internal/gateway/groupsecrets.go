@@ -315,7 +315,7 @@ func (gs *groups) readable(now time.Time, which func(u unread, l lack) bool) {
 	for _, u := range list {
 		it, held := gs.engine.Item(u.tag, u.Name)
 		if gs.read(u); held {
-			gs.open(now, it)
+			gs.open(now, it, nil)
 		}
 	}
 }

@@ -1,15 +1,29 @@
 package gateway_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/sim"
 )
 
+// byAdapter is the octets of a node: "sent jxta payload".
+func byAdapter(n *sim.Node, now time.Time) map[string]uint64 {
+	m := map[string]uint64{}
+	for _, row := range n.GW.Status(now).Adapters {
+		m[row.Direction+" "+row.Adapter+" "+row.Kind] = row.Octets
+	}
+	return m
+}
+
 // TestLedgerAgreesWithTheAir: every octet on the link has a cause (design 8).
 func TestLedgerAgreesWithTheAir(t *testing.T) {
-	ledgerAgrees(t, world(t, 3, "iridium-dialup", 11))
+	w := world(t, 3, "iridium-dialup", 11)
+	ledgerAgrees(t, w)
+	got := byAdapter(w.Nodes[1], w.Now)
+	check.True(t, "what stays unread is a few repeats", got["received unread payload"] < got["received jxta payload"]/4, got)
 }
 
 // The same with proofs after the frames of datagrams to all.
@@ -36,6 +50,28 @@ func ledgerAgrees(t *testing.T, w *sim.World) {
 				}
 			}
 		}
+		parts := byAdapter(n, w.Now)
+		for _, direction := range []string{"sent", "received"} {
+			var ledger, adapters uint64
+			for _, row := range n.GW.Status(w.Now).Ledger {
+				if row.Direction == direction {
+					ledger += row.Octets
+				}
+			}
+			for name, octets := range parts {
+				if strings.HasPrefix(name, direction) {
+					adapters += octets
+				}
+			}
+			check.Equal(t, n.Name+": octets by adapter, "+direction, adapters, ledger)
+		}
+		if n == ship {
+			check.True(t, "sent of JXTA", parts["sent jxta payload"] >= 60*150, parts)
+			check.True(t, "received of JXTA, as it was read", parts["received jxta payload"] >= 60*200, parts)
+			check.True(t, "news of JXTA's pipes", parts["received jxta state"] > 0, parts)
+			check.True(t, "headers and acknowledgements are the gateway's", parts["sent gateway header"] > 0 && parts["sent gateway ack"] > 0 && parts["sent jxta header"] == 0, parts)
+		}
+		t.Log(n.Name, parts)
 		if up, _ := w.Octets(n); sent != uint64(up) {
 			t.Errorf("%s: the ledger has %d octets sent, the air %d", n.Name, sent, up)
 		}

@@ -142,7 +142,7 @@ func (q *queries) send(now time.Time, l *leg, f frame.Frame) {
 		return
 	}
 	l.Ledger.Head(mail.Sent, false)
-	l.Ledger.Add(mail.Sent, mail.State, len(data)-seal.Overhead(false))
+	l.Ledger.Charge(mail.Sent, mail.State, mail.Whole(site.JXTA, len(data)-seal.Overhead(false)))
 	l.Counts.DatagramsSent++
 	l.LastSent = now
 	air, rate := l.Link.Air()
@@ -166,7 +166,7 @@ func (q *queries) receive(now time.Time, l *leg, f frame.Frame, octets int) bool
 	default:
 		return false
 	}
-	l.Ledger.Add(mail.Received, mail.State, octets)
+	l.Ledger.Charge(mail.Received, mail.State, mail.Whole(site.JXTA, octets))
 	return true
 }
 

@@ -124,7 +124,8 @@ func (g *Gateway) again(now time.Time, b *bearer, d api.Datagram, sealed []byte)
 			return
 		}
 		if f, ok := f.(frame.PMul); ok {
-			p.Ledger.Add(mail.Received, mail.Repair, len(body)-len(rest))
+			p.Ledger.Came(len(body) - len(rest))
+			p.Ledger.Named(mail.Repair, len(body)-len(rest))
 			b.Others.Again(now, p.Peer, sealed, f, known)
 		}
 		body = rest
@@ -356,6 +357,7 @@ func (g *Gateway) OpenSlice(now time.Time, from *mail.Peer, at mail.Transmission
 			return err
 		}
 	}
+	p.Ledger.Read(&m, len(body))
 	if m.Payload != nil && m.Payload.Adapter == site.Relay {
 		p.Opened = mail.Payload
 		passOn(g, now, p, m.Payload)

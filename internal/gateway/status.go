@@ -70,6 +70,7 @@ func (g *Gateway) Status(now time.Time) api.Status {
 			}
 		}
 	}
+	s.Adapters = byAdapter(g)
 	s.Month = b.billed.month(g.siteName)
 	if s.Drain = g.adapters.drain.status(g.mail, g.siteName, pending); s.Drain != nil {
 		s.Drain.Messages += len(g.groups.secrets.keyless)
@@ -92,10 +93,39 @@ func (b *bearer) report(s *api.Status) {
 	}
 }
 
+// byAdapter has the octets of the ledger by protocol adapter.
+func byAdapter(g *Gateway) (rows []api.AdapterRow) {
+	var sum mail.Ledger
+	for _, b := range g.bearers {
+		if b.Relay == nil {
+			sum.AddOf(b.Common.Ledger)
+		}
+	}
+	for _, p := range g.peers {
+		for _, l := range p.legs {
+			if l != nil && l.bearer.Relay == nil {
+				sum.AddOf(&l.Ledger)
+			}
+		}
+	}
+	for direction, name := range directions {
+		for owner, kinds := range sum.Of[direction] {
+			for kind, octets := range kinds {
+				if octets > 0 {
+					rows = append(rows, api.AdapterRow{Adapter: mail.Owners[owner], Direction: name, Kind: mail.Kind(kind).String(), Octets: octets})
+				}
+			}
+		}
+	}
+	return rows
+}
+
+var directions = [...]string{mail.Sent: "sent", mail.Received: "received"}
+
 // ledger has the octets that went to the peer and came from it on a leg.
 func (l *leg) ledger() (rows []api.LedgerRow) {
-	for direction, name := range [...]string{"sent", "received"} {
-		for kind, octets := range l.Ledger[direction] {
+	for direction, name := range directions {
+		for kind, octets := range l.Ledger.All[direction] {
 			rows = append(rows, api.LedgerRow{Bearer: l.Bearer.Name, Direction: name, Peer: l.Name, Kind: mail.Kind(kind).String(), Octets: octets})
 		}
 	}

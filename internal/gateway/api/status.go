@@ -144,6 +144,7 @@ type Status struct {
 	Silence           SilenceStatus     `json:"silence"`              // EMCON of this node
 	Peers             []PeerStatus      `json:"peers"`                // by id
 	Ledger            []LedgerRow       `json:"ledger"`               // octets on the link by peer, direction and kind
+	Adapters          []AdapterRow      `json:"adapters"`             // the same octets by protocol adapter, direction and kind
 	Dropped           map[string]uint64 `json:"dropped"`              // datagrams and packets that came to nothing, by reason
 	Modelled          uint64            `json:"modelled_octets"`      // that the model has coded, read or learned: some microseconds each
 	Filters           []filter.Status   `json:"filters,omitempty"`    // the operator's rules, in order
@@ -285,6 +286,20 @@ type LedgerRow struct {
 	Kind      string `json:"kind"`             // what the octets were for
 	Octets    uint64 `json:"octets"`           // IP octets
 }
+
+// AdapterRow is the octets on all links that were for one protocol adapter.
+type AdapterRow struct {
+	// Adapter is "jxta", "tak", "xmpp", "corpus" (corpora that sites send each other), "other" (an adapter that this version does not know),
+	// "relay" (messages that gateways have sealed for each other over this one or another), or "gateway": all that belongs to none of these.
+	// "unread" is what was received and not read as a message: a part of one, a repeat, or a message for others on a shared channel.
+	Adapter   string `json:"adapter"`
+	Direction string `json:"direction"` // "sent" or "received"
+	Kind      string `json:"kind"`      // as LedgerRow.Kind; of a received message as it was read
+	Octets    uint64 `json:"octets"`    // IP octets, as on the air
+}
+
+// Unread is the AdapterRow.Adapter whose octets become those of others.
+const Unread = "unread"
 
 // BearerStatus is a bearer of a gateway that has several.
 type BearerStatus struct {

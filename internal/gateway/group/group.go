@@ -356,6 +356,10 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	}
 	learnRate(c, now, p, pdus)
 	kind := mail.Payload
+	messages := slices.ContainsFunc(pdus, hasData)
+	if messages {
+		p.Ledger.Came(octets)
+	}
 	for _, pdu := range pdus { // whose turn it is counts before an acknowledgement that is owed could break it
 		switch pdu := pdu.(type) {
 		case pmul.TurnPDU:
@@ -380,8 +384,21 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 		}
 	}
 	c.Others.overhear(now, pmul.NodeID(p.ID), pdus)
-	p.Ledger.Add(mail.Received, kind, octets)
+	if messages {
+		p.Ledger.Named(kind, octets)
+	} else {
+		p.Ledger.Add(mail.Received, kind, octets)
+	}
 	return true
+}
+
+// hasData says whether a PDU has octets of messages.
+func hasData(pdu pmul.PDU) bool {
+	switch pdu.(type) {
+	case pmul.DataPDU, pmul.ParityPDU:
+		return true
+	}
+	return false
 }
 
 // learnRate learns the rate of the channel from the datagram that is being taken.
@@ -443,7 +460,7 @@ func (c *Carrier) Owed(now time.Time) (o mail.Owed) {
 
 // Report adds the octets that went to the group, and how much the receiver had to drop.
 func (c *Carrier) Report(s *api.Status) {
-	for kind, octets := range c.Ledger[mail.Sent] {
+	for kind, octets := range c.Ledger.All[mail.Sent] {
 		s.Ledger = append(s.Ledger, api.LedgerRow{Direction: "sent", Peer: "group", Kind: mail.Kind(kind).String(), Octets: octets})
 	}
 	r := c.receiver.Stats()

@@ -123,7 +123,8 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	}
 	c.aired(to, packet.PDUs)
 	l.Head(mail.Sent, long)
-	l.Add(mail.Sent, c.kindOf(packet.PDUs), len(body))
+	whose := c.sharesOf(packet.PDUs).Scaled(len(body))
+	l.Charge(mail.Sent, c.kindOf(packet.PDUs), whose)
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Sent(now, c.Profile, len(data), c.rateBps())
 	lone := now.Sub(c.used) >= c.Profile.CopyAfter && now.Sub(c.loud) >= c.Profile.AckDelay // else the next message shows the loss
@@ -134,7 +135,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	c.used = now
 	if whole(packet.PDUs) && !c.fleeting(packet.PDUs) && (c.repeats == 1 || lone && c.kindOf(packet.PDUs) == mail.Payload) {
 		times := c.times(packet.PDUs)
-		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, long, times, silent)
+		c.Air.KeepCopy(c.Profile, addr, data, c.peers[to], l, whose, long, times, silent)
 	}
 	c.Services.Send(addr, data)
 }
@@ -201,6 +202,18 @@ func whole(pdus []pmul.PDU) bool {
 		}
 	}
 	return false
+}
+
+// sharesOf divides a datagram among the owners of its messages, by their octets in it.
+func (c *Carrier) sharesOf(pdus []pmul.PDU) (s mail.Shares) {
+	for _, pdu := range pdus {
+		for _, part := range c.sender.Parts(pdu) {
+			if m := c.out[part.Message]; m != nil {
+				s.GiveTo(&m.Content, 1+part.Octets)
+			}
+		}
+	}
+	return s
 }
 
 // kindOf is the kind to which a datagram is charged: that of its message, or in a batch that of the first message unless one is an

@@ -29,6 +29,7 @@ type copyOf struct {
 	data []byte
 	peer *Peer // nil: it went to a group
 	own  *Ledger
+	of   Shares // of its octets
 	long bool
 	left int  // how often it is repeated yet
 	kept bool // for a silent receiver: no later datagram takes its place
@@ -77,12 +78,12 @@ func (a *Air) use(now time.Time, p *profile.Profile, air time.Duration) {
 // KeepCopy keeps a datagram with a message, that went to this peer or group (nil), in the long form or not, to repeat it so many times. It
 // replaces the one that was kept before: a receiver that has this one notices that the other is missing. For a silent receiver
 // both are kept.
-func (a *Air) KeepCopy(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, long bool, times int, silent bool) {
+func (a *Air) KeepCopy(p *profile.Profile, to netip.AddrPort, data []byte, peer *Peer, own *Ledger, of Shares, long bool, times int, silent bool) {
 	a.copies = slices.DeleteFunc(a.copies, func(c copyOf) bool { return !c.kept })
 	if times == 0 || p.CopyAfter == 0 || p.Tariff == profile.TariffOctets || len(data) > copyMost {
 		return
 	}
-	c := copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, long, times, silent}
+	c := copyOf{a.Free.Add(p.CopyAfter), to, data, peer, own, of, long, times, silent}
 	if silent {
 		c.left = CopiesForSilent
 	}
@@ -120,7 +121,7 @@ func (a *Air) Idle(now time.Time, p *profile.Profile, rateBps int, services Serv
 		a.copies = append(a.copies, c)
 	}
 	c.own.Head(Sent, c.long)
-	c.own.Add(Sent, Repair, len(c.data)-seal.Overhead(c.long))
+	c.own.Charge(Sent, Repair, c.of.Scaled(len(c.data)-seal.Overhead(c.long)))
 	if c.peer != nil {
 		c.peer.Counts.DatagramsSent++
 		c.peer.LastSent = now

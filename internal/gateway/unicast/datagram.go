@@ -6,6 +6,7 @@ import (
 
 	"aldis/internal/gateway/mail"
 	"aldis/internal/ground/due"
+	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 	"aldis/internal/link/profile"
 	"aldis/internal/link/seal"
@@ -19,10 +20,11 @@ type datagramBuilder struct {
 	longer  time.Duration // how much longer the answer may take than timers allow, at the most
 	frames  []frame.Frame
 	kinds   []mail.Kind
-	ride    *frame.Ack // room is kept for it: it goes with the first message, or else alone
-	carries []carried  // the messages, or parts of messages, that it has
-	hurry   bool       // the last message in it is a flash message
-	full    bool       // a message had no room beside the frames before it: these go now, and the message next
+	of      []*envelope.Message // that the frame has a part of; nil: none
+	ride    *frame.Ack          // room is kept for it: it goes with the first message, or else alone
+	carries []carried           // the messages, or parts of messages, that it has
+	hurry   bool                // the last message in it is a flash message
+	full    bool                // a message had no room beside the frames before it: these go now, and the message next
 }
 
 // carried is the part of a message that a datagram has.
@@ -37,6 +39,12 @@ func (l *datagramBuilder) recordAired(store *mail.Store) {
 	for _, what := range l.carries {
 		store.Aired(what.of, what.octets, len(l.carries)-1, what.again)
 	}
+}
+
+// carry notes the message, or part of one, that the last frame has.
+func (l *datagramBuilder) carry(e *mail.Entry, octets int, again bool) {
+	l.carries = append(l.carries, carried{e, octets, again})
+	l.of[len(l.of)-1] = &e.Content
 }
 
 // size is how many octets f takes when another frame follows it.
@@ -54,6 +62,7 @@ func (l *datagramBuilder) add(f frame.Frame, kind mail.Kind) bool {
 	}
 	l.frames = append(l.frames, f)
 	l.kinds = append(l.kinds, kind)
+	l.of = append(l.of, nil)
 	return true
 }
 
@@ -193,6 +202,7 @@ func (l *datagramBuilder) precede(f frame.Frame) {
 	}
 	l.frames = slices.Insert(l.frames, at, f)
 	l.kinds = slices.Insert(l.kinds, at, mail.Ack)
+	l.of = slices.Insert(l.of, at, nil)
 }
 
 func (l *datagramBuilder) carriesData() bool {
@@ -218,13 +228,16 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	if !ok {
 		return false
 	}
-	state, payload := 0, false
+	state, payload, all := 0, false, mail.Shares{}
 	for i, n := range sizes {
 		if rides(what.frames[i]) {
 			l.Ledger.Add(mail.Sent, mail.Ack, 1)
 			n--
 		}
-		l.Ledger.Add(mail.Sent, what.kinds[i], n)
+		var whose mail.Shares
+		whose.GiveTo(what.of[i], n)
+		all.GiveTo(what.of[i], n)
+		l.Ledger.Charge(mail.Sent, what.kinds[i], whose)
 		switch what.kinds[i] {
 		case mail.State, mail.Advertisement:
 			state += n
@@ -249,7 +262,7 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	what.recordAired(c.Store)
 	what.aired(now, l, air)
 	if payload {
-		air.KeepCopy(c.Profile, l.Addr, data, l.Peer, &l.Ledger, long, 1, l.sender.IsListening())
+		air.KeepCopy(c.Profile, l.Addr, data, l.Peer, &l.Ledger, all, long, 1, l.sender.IsListening())
 	}
 	c.Services.Send(l.Addr, data)
 	return true
@@ -407,7 +420,7 @@ func (c *Carrier) addData(now time.Time, l *peerLink, to *datagramBuilder, at ma
 	}
 	e.Gone, e.Again = true, gone
 	l.Box.Went(e, size(f))
-	to.carries = append(to.carries, carried{e, size(f), kind == mail.Repair})
+	to.carry(e, size(f), kind == mail.Repair)
 	went := now.Add(to.longer)
 	switch {
 	case m.Twice():

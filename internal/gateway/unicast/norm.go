@@ -200,7 +200,7 @@ func (c *Carrier) addNORM(now time.Time, l *peerLink, to *datagramBuilder) bool 
 			l.sender.Sent(now, at)
 			if e := l.Box.At(at); e != nil {
 				l.Box.Went(e, len(f.body))
-				to.carries = append(to.carries, carried{e, len(f.body), f.info.Repair})
+				to.carry(e, len(f.body), f.info.Repair)
 			}
 			if b.drained && !l.long.more(f.info.Object) && c.addFlush(l, to, b) { // a few octets more, instead of a datagram later
 				b.flushed = now
@@ -295,7 +295,12 @@ func (c *Carrier) receiveNORM(now time.Time, l *peerLink, body []byte, octets in
 	if info.Kind != elide.Data || info.Repair {
 		kind = mail.Repair
 	}
-	l.Ledger.Add(mail.Received, kind, octets)
+	if info.Kind == elide.Data {
+		l.Ledger.Came(octets)
+		l.Ledger.Named(kind, octets)
+	} else {
+		l.Ledger.Add(mail.Received, kind, octets)
+	}
 	if info.Kind == elide.Flush {
 		l.receiver.Probed(now) // it may be that only our acknowledgement was lost
 	}

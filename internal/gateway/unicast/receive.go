@@ -36,11 +36,13 @@ func (c *Carrier) Receive(now time.Time, p *mail.Peer, f frame.Frame, octets int
 	case frame.Talkers:
 		kind = c.hearTalkers(now, l, f)
 	case frame.Data:
-		kind, octets = c.receiveData(now, l, f, false, octets, newest)
+		c.receiveData(now, l, f, false, octets, newest)
+		return true
 	case frame.Segment:
 		d := frame.Data{Number: f.Number, Short: f.Short, Prompt: f.Prompt, Rides: f.Rides, Cumulative: f.Cumulative,
 			Body: frame.Append(nil, frame.Segment{Short: true, Object: f.Object, Total: f.Total, Free: f.Free, Body: f.Body}, true)}
-		kind, octets = c.receiveData(now, l, d, true, octets, newest)
+		c.receiveData(now, l, d, true, octets, newest)
+		return true
 	case frame.NORM:
 		if !l.takes(now) {
 			break
@@ -77,9 +79,8 @@ func (l *peerLink) takes(now time.Time) bool {
 	return false
 }
 
-// receiveData takes a message of the direct queue. A number cut to 8 bits is read as of the time when it was sent: a message that very
-// many others have overtaken counts as lost. The result is the kind to which the frame's octets are charged.
-func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment bool, octets int, newest bool) (mail.Kind, int) {
+// receiveData takes a message of the direct queue, and charges its octets.
+func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment bool, octets int, newest bool) {
 	if f.Rides {
 		l.Ledger.Add(mail.Received, mail.Ack, 1)
 		octets--
@@ -87,8 +88,15 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 			c.ack(now, l, frame.Ack{Queue: frame.Direct, Cumulative: l.sender.Widen(frame.Direct, f.Cumulative)}, true)
 		}
 	}
+	l.Ledger.Came(octets)
+	l.Ledger.Named(c.takeData(now, l, f, segment, newest), octets)
+}
+
+// takeData does so for a frame whose octets count as unread until then. A number cut to 8 bits is read as of the time when it was sent: a
+// message that very many others have overtaken counts as lost. The result is the kind to which the frame's octets are charged.
+func (c *Carrier) takeData(now time.Time, l *peerLink, f frame.Data, segment, newest bool) mail.Kind {
 	if !l.takes(now) {
-		return mail.Payload, octets
+		return mail.Payload
 	}
 	if newest {
 		l.receiver.Newest(f.Short)
@@ -102,11 +110,11 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 		f.Number = number
 	default:
 		c.Services.Drop("late")
-		return mail.Repair, octets
+		return mail.Repair
 	}
 	if !segment && l.unreadable(f) {
 		c.Services.Drop("parted")
-		return mail.Repair, octets
+		return mail.Repair
 	}
 	at, fresh := l.receiver.Accept(now, frame.Direct, f.Number, f.Prompt)
 	a := mail.Arrival{Place: at, Number: at.Number, Segment: segment, Body: slices.Clone(f.Body), Free: f.Free}
@@ -118,17 +126,17 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 		l.talk.heard = now
 		c.arrived(now, l, a)
 		l.readAhead(now)
-		return l.Opened, octets
+		return l.Opened
 	case custody.Duplicate:
 		if unread, kept := l.reordered.Get(at); newest && kept && len(unread.Body) > 0 && !unread.Segment && !segment {
 			l.reordered.Keep(a, true) // its sender knows better now which coding can be read here
 		}
 		l.Counts.Duplicates++
-		return mail.Repair, octets
+		return mail.Repair
 	case custody.Beyond:
 		c.Services.Drop("beyond_window")
 	}
-	return mail.Payload, octets
+	return mail.Payload
 }
 
 // arrived keeps a new message and delivers the messages that are in order now. Step delivers those for which this turn has no room.

@@ -287,7 +287,7 @@ func (k *cut) add(l *peerLink, now time.Time, to *datagramBuilder, at mail.Trans
 	if e := l.Box.At(whole); object != 0 && e != nil {
 		l.sender.Sent(now, whole)
 		l.Box.Went(e, len(f.Body))
-		to.carries = append(to.carries, carried{e, len(f.Body), kind == mail.Repair})
+		to.carry(e, len(f.Body), kind == mail.Repair)
 	}
 	return true
 }

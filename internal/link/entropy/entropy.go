@@ -39,6 +39,7 @@ type Item struct {
 	Body    []byte
 	Hops    uint8     // how often it may still be passed on
 	Expires time.Time // no later than Life allows
+	About   uint8     // what the node that made or read it in this run counts its octets as; it does not cross
 	Names   bool      // later messages refer to what it names: it is held until Until. Its origin has signed that, too.
 }
 
@@ -188,8 +189,8 @@ func (e *Engine) Tags() []Tag { return slices.Clone(e.tags) }
 
 // Item is a message held here; false: it is not held.
 func (e *Engine) Item(tag Tag, n Name) (it Item, held bool) {
-	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil && g.origins[n.Origin].items[n.Number] != nil {
-		return *g.origins[n.Origin].items[n.Number], true
+	if is := e.item(tag, n); is != nil {
+		return *is, true
 	}
 	return it, false
 }
@@ -204,6 +205,13 @@ func (e *Engine) Named(tag Tag) (list []Item) {
 		}
 	}
 	return list
+}
+
+func (e *Engine) item(tag Tag, n Name) *Item {
+	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil {
+		return g.origins[n.Origin].items[n.Number]
+	}
+	return nil
 }
 
 // Held is how many messages of a group are held, and their octets.

@@ -64,6 +64,8 @@ type Say struct {
 	Hash    uint16 // 0: the node is not in the group any more
 	Fresh   bool   // it asks who else is in the group
 	Repairs int    // octets of Body that are repair
+	// About divides the octets of Body by Item.About; those of no item count under 0.
+	About map[uint8]int
 }
 
 func (e *Engine) port(id PortID) *port {
@@ -425,7 +427,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 		p.queue = slices.Delete(p.queue, next, next+1)
 		return e.digest(now, p, first), true
 	}
-	s.To = first.to
+	s.To, s.About = first.to, map[uint8]int{}
 	var left []want
 	at := 0 // where the last part begins
 	for i, w := range p.queue {
@@ -444,6 +446,11 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 			at = len(s.Body)
 		}
 		s.Body = append(s.Body, part...)
+		about := uint8(0)
+		if w.kind == sayItem {
+			about = e.item(w.tag, w.name).About
+		}
+		s.About[about] += len(part)
 		if w.repair {
 			s.Repairs += len(part)
 		}
@@ -456,6 +463,13 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 	return s, len(s.Body) > 0
 }
 
+// Count says what the octets of an item count as from now on, if it is held.
+func (e *Engine) Count(tag Tag, name Name, about uint8) {
+	if it := e.item(tag, name); it != nil {
+		it.About = about
+	}
+}
+
 // say writes the frame part of a want, of at most so many octets; nil: there is nothing left to send.
 func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	g := e.groups[w.tag]
@@ -464,8 +478,8 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	}
 	switch w.kind {
 	case sayItem:
-		if o := g.origins[w.name.Origin]; o != nil && o.items[w.name.Number] != nil {
-			return appendItem(nil, now, o.items[w.name.Number])
+		if it := e.item(w.tag, w.name); it != nil {
+			return appendItem(nil, now, it)
 		}
 	case sayAsk:
 		if spans := g.wanted(w.spans); len(spans) > 0 {

@@ -18,6 +18,7 @@ import (
 	"aldis/internal/edge/norm"
 	"aldis/internal/edge/radio"
 	"aldis/internal/gateway/api"
+	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/browser"
 	"aldis/internal/lab/check"
 	"aldis/internal/operator/control/glance"
@@ -32,6 +33,7 @@ type bridgeOf struct {
 	mu      sync.Mutex
 	status  api.Status
 	locals  []glance.Local
+	lan     any
 	adverts []api.AdvertRow
 	err     error
 	asked   int // snapshots
@@ -85,6 +87,11 @@ func net64(sites, messages int, now time.Time) api.Status {
 				api.LedgerRow{Direction: "received", Peer: p.Name, Kind: kind, Octets: uint64(6000 / (k + 1))})
 		}
 	}
+	for i, adapter := range []string{"gateway", "jxta", "tak", "xmpp", "corpus", "relay"} {
+		s.Adapters = append(s.Adapters, api.AdapterRow{Adapter: adapter, Direction: "sent", Kind: "payload", Octets: uint64(3000 / (i + 1))},
+			api.AdapterRow{Adapter: adapter, Direction: "sent", Kind: "advertisement", Octets: uint64(900 / (i + 1))},
+			api.AdapterRow{Adapter: adapter, Direction: "received", Kind: "payload", Octets: uint64(5000 / (i + 1))})
+	}
 	s.Fleet = fleet64(s, now)
 	if len(s.Peers) > 1 {
 		a, b := s.Peers[0].Name, s.Peers[1].Name
@@ -113,7 +120,8 @@ const pageToken = "correct-horse-battery"
 
 func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 	now := time.Now()
-	b := &bridgeOf{status: net64(sites, messages, now)}
+	b := &bridgeOf{status: net64(sites, messages, now), lan: jxtabridge.Status{Far: map[uint16]jxtabridge.SiteStatus{
+		10: {View: "ring(3)+ask", Told: "count", Wants: "ask", Entries: []jxtabridge.EntryStatus{{Peer: "uuid-1", Name: "Sonar", By: []string{"ring(3)"}}, {Peer: "uuid-2", Name: hostileName, By: []string{"ring(3)", "ask"}}}}, 11: {}}}}
 	b.locals = []glance.Local{{Name: "Ops console", ID: "cbid-0001", Kind: "signed"}, {Name: "Track server", ID: "cbid-0002", Kind: "signed", Waiting: 3}, {Name: "Chart plotter", ID: "uuid-0003", Kind: "2.2"}}
 	travel := []api.Travel{}
 	for i, p := range b.status.Peers {
@@ -134,7 +142,7 @@ func newBridge(t testing.TB, sites, messages int) *bridgeOf {
 			b.asked++
 			status := b.status
 			status.Peers = slices.Clone(status.Peers) // as in gateway.Status: nothing is shared
-			return Snapshot{Gateway: status, Locals: slices.Clone(b.locals)}, b.err
+			return Snapshot{Gateway: status, LAN: b.lan, Locals: slices.Clone(b.locals)}, b.err
 		},
 		Trouble: func() string { return "" }, Radio: func() radio.Stats { return radio.Stats{} }, NORM: func() norm.Stats { return norm.Stats{} },
 		Order: func(ev api.Event) {
@@ -176,7 +184,11 @@ func (b *bridgeOf) past(now time.Time) {
 		row.Octets = 0
 		s.Ledger = append(s.Ledger, row)
 	}
+	s.Adapters = slices.Clone(b.status.Adapters)
 	for m := 27 * 60; m >= 0; m-- {
+		for i := range s.Adapters {
+			s.Adapters[i].Octets += b.status.Adapters[i].Octets * uint64(1+m/45%5) / 60
+		}
 		for i := range s.Ledger {
 			wave := 1 + (m/45)%5*(m/7%3)
 			s.Ledger[i].Octets += b.status.Ledger[i].Octets * uint64(wave) / uint64(60+8*len(b.status.Peers))
@@ -333,7 +345,14 @@ func TestPageIsWorked(t *testing.T) {
 	b.Until("document.querySelector('tr.sum').innerText.includes('12 routine')")
 	check.Contains(t, "who hears whom", evaluated(b, "document.querySelector('.tile.channel title').textContent"), "first to speak for others: ")
 	check.Contains(t, "whom a site does not hear", evaluated(b, "document.querySelector('.tiles').textContent"), ", does not hear ")
+	row := "document.querySelector('tr[data-key=told-10]').innerText"
+	check.Contains(t, "its view of peers here", evaluated(b, row), "view count, wants ask")
+	check.Contains(t, "its view of its own peers", evaluated(b, row), "view ring(3)+ask: 1 asked for by name, 2 by ring(3)")
+	check.Contains(t, "a site that tells of all", evaluated(b, "document.querySelector('tr[data-key=told-11]').innerText"), "view complete")
+	check.Contains(t, "by which part a peer is here", evaluated(b, "document.querySelector('[data-key=by-10]').textContent"), "Sonar by ring(3)")
 	check.Contains(t, "the name is text", view(t, b, "hostile-fleet").Text, "<script>alert(1)</script>")
+	g.set(func() { g.lan = jxtabridge.Status{Far: map[uint16]jxtabridge.SiteStatus{10: {View: "tree(4)"}}} })
+	b.Until(row + ".includes('view tree(4)')")
 	g.set(func() {
 		f := *g.status.Fleet
 		f.Gateways = slices.Clone(f.Gateways)
@@ -341,6 +360,12 @@ func TestPageIsWorked(t *testing.T) {
 		g.status.Fleet = &f
 	})
 	b.Until("document.querySelectorAll('.tile.late').length===2 && document.querySelector('tr.sum').innerText.includes('31 routine')")
+	b.Press("3")
+	b.Click("[data-do=by][value=adapters]")
+	b.Until("document.querySelectorAll('svg.plot path').length===12 && document.querySelectorAll('.legend li').length===6")
+	check.Contains(t, "octets of an adapter by kind", evaluated(b, "document.querySelector('.legend').textContent"), "JXTA")
+	view(t, b, "air-by-adapter")
+	b.Ask("(()=>{document.activeElement.blur();return true})()", new(bool))
 	b.Press("4")
 	b.Until("document.querySelectorAll('.services li').length===6")
 	s = view(t, b, "hostile-map")

@@ -36,5 +36,5 @@
 //   - linkprobe.go: the order to probe a link
 //   - site.go: which of two machines leads, and orders about that
 //   - whatif.go: a rehearsal of recent traffic on another link
-//   - view.go: the order to switch a view
+//   - view.go: the order to switch a view, and views for the page
 package control

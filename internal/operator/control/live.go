@@ -94,7 +94,7 @@ func (d *Desk) Watch(ctx context.Context) {
 // view makes a View of this moment. The loop is asked without holding the lock.
 func (l *live) view(ctx context.Context) glance.View {
 	r, err := l.src.report(ctx)
-	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals, Site: r.Site,
+	seen := glance.Seen{Version: r.Version, Started: r.Started, Trouble: r.Trouble, Status: r.Status, Locals: r.locals, Views: viewsOf(r.LAN), Site: r.Site,
 		Orders: l.src.Authority().Token != ""}
 	if err != nil {
 		seen.Deaf = err.Error()

@@ -25,6 +25,7 @@ var (
 		"Airtime ledger: IP octets on the link by cause: payload, advertisement, state, ack, repair, header, key, link probe.",
 		"direction", "peer", "kind")
 	descLinkOn        = desc("bearer_bytes_total", "The airtime ledger by bearer, where there are several.", "direction", "peer", "kind", "bearer")
+	descAdapter       = desc("adapter_bytes_total", "IP octets on all links by protocol adapter (jxta, tak, xmpp, corpus, other), of messages sealed for relays (relay), and of the gateway itself (gateway). Received octets of a message count when it has been read.", "direction", "adapter", "kind")
 	descBearer        = desc("bearer_up", "Whether messages to a peer may take a bearer, where there are several: it answers, and nobody is silent there.", "peer", "bearer")
 	descMonth         = desc("month_link_bytes", "IP octets of all datagrams in this calendar month (UTC), earlier runs included; peer is empty where the address is no peer's.", "direction", "peer")
 	descMonthOn       = desc("month_bearer_bytes", "The same by bearer, where there are several.", "direction", "bearer")
@@ -70,7 +71,7 @@ type collector struct{ src Source }
 // Describe sends the descriptions of the fixed metrics; Collect sends the others.
 func (collector) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		descInfo, descUp, descIncarnation, descBearer, descLinkOn, descLink, descMonth, descMonthOn, descBearerSeconds, descHops, descDirect, descDirectSpared, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
+		descInfo, descUp, descIncarnation, descAdapter, descBearer, descLinkOn, descLink, descMonth, descMonthOn, descBearerSeconds, descHops, descDirect, descDirectSpared, descLinkDatagrams, descLinkDropped, descLinkUp, descLastHeard, descMessages,
 		descCustody, descCustodyBytes, descItems, descPeerItems, descNORM, descNORMFailures,
 		descNORMCell, descProtection, descNORMStarts, descNORMStrange, descNORMCommands, descRadioDatagrams, descRadioBytes, descRadioDropped,
 		descFilter, descLinkState, descLinkSince, descLinkRate, descDiffers, descPace, descSilence, descSilenceEnd, descQueue, descQueueBytes, descLate, descQueueOldest, descDelay,
@@ -155,6 +156,11 @@ func ledger(s api.Status, count counter) {
 	}
 	for row, octets := range all {
 		count(descLink, octets, row.Direction, row.Peer, row.Kind)
+	}
+	for _, row := range s.Adapters {
+		if row.Adapter != api.Unread { // it can become less
+			count(descAdapter, row.Octets, row.Direction, row.Adapter, row.Kind)
+		}
 	}
 	for row, octets := range on {
 		if len(s.Bearers) > 0 {

@@ -1,13 +1,17 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
+	"strings"
 
 	"aldis/internal/gateway/api"
 	"aldis/internal/jxtabridge"
+	"aldis/internal/operator/control/glance"
 	"aldis/internal/site"
 )
 
@@ -80,4 +84,32 @@ func (s Source) view(ctx context.Context, order ViewOrder) (any, error) {
 		err = s.Durable(ctx)
 	}
 	return got, err
+}
+
+// viewsOf are the views between this site and each far one; nil: the gateway has no JXTA adapter.
+func viewsOf(lan any) map[uint16]glance.Views {
+	of, is := lan.(jxtabridge.Status)
+	if !is {
+		return nil
+	}
+	all, left := map[uint16]glance.Views{}, glance.MostEntries
+	for _, id := range slices.Sorted(maps.Keys(of.Far)) {
+		far := of.Far[id]
+		v := glance.Views{There: string(cmp.Or(far.Told, jxtabridge.Complete)), Wants: string(far.Wants), Here: string(cmp.Or(far.View, jxtabridge.Complete))}
+		v.More = max(len(far.Entries)-left, 0)
+		for i, e := range far.Entries {
+			if i < len(far.Entries)-v.More {
+				v.Entries = append(v.Entries, glance.Entry{Name: glance.Plain(cmp.Or(e.Name, e.Peer)), By: strings.Join(e.By, ", ")})
+			}
+			if v.By == nil {
+				v.By = map[string]int{}
+			}
+			for _, part := range e.By {
+				v.By[part]++
+			}
+		}
+		left -= len(v.Entries)
+		all[id] = v
+	}
+	return all
 }

@@ -275,3 +275,16 @@ func TestPlain(t *testing.T) {
 	}
 	check.Equal(t, "length", len([]rune(Plain(strings.Repeat("x", 1e6)))), mostRunes+1)
 }
+
+// TestAirByAdapter: octets count by adapter and kind in the minute in which they were sent, or read; what is unread counts nowhere.
+func TestAirByAdapter(t *testing.T) {
+	h := NewHistory(start)
+	for m, unread := range []uint64{500, 0} {
+		h.Note(start.Add(time.Duration(m)*time.Minute), api.Status{Adapters: []api.AdapterRow{{Adapter: "tak", Direction: "sent", Kind: "payload", Octets: 100},
+			{Adapter: "jxta", Direction: "received", Kind: "payload", Octets: 500 - unread}, {Adapter: api.Unread, Direction: "received", Kind: "payload", Octets: unread}}})
+	}
+	a := h.Air(start.Add(time.Minute), 1)
+	check.Equal(t, "series", len(a.Adapters), 2)
+	check.Same(t, "TAK", a.Adapters["sent tak payload"][58:], []uint64{100, 0})
+	check.Same(t, "JXTA", a.Adapters["received jxta payload"][58:], []uint64{0, 500})
+}

@@ -36,8 +36,10 @@ type History struct {
 	began   time.Time
 	totals  map[account]uint64
 	sites   []string
-	minutes []minute // oldest first
-	recent  []sample // oldest first
+	of      map[string]uint64 // totals by "sent jxta payload"
+	names   []string          // of these
+	minutes []minute          // oldest first
+	recent  []sample          // oldest first
 	month   Month
 }
 
@@ -48,6 +50,7 @@ type minute struct {
 	at    time.Time
 	kinds [2][len(Kinds)]uint32
 	sites [2][]uint32
+	of    []uint32 // as History.names
 }
 
 // sample is the ledger's totals at one moment.
@@ -74,7 +77,7 @@ type Month struct {
 // NewHistory makes the history of a gateway that starts at now.
 func NewHistory(now time.Time) *History {
 	now = now.UTC()
-	return &History{began: now, totals: map[account]uint64{}, month: monthOf(now, nil)}
+	return &History{began: now, totals: map[account]uint64{}, of: map[string]uint64{}, month: monthOf(now, nil)}
 }
 
 // monthOf is the month of now, empty if bill is nil.
@@ -138,7 +141,7 @@ func (h *History) Since(at time.Time) Spent {
 func (h *History) Note(now time.Time, s api.Status) {
 	now = now.UTC()
 	h.month = monthOf(now, monthOfAll(s))
-	h.charge(now, s.Ledger)
+	h.charge(now, s.Ledger, s.Adapters)
 	h.recent = append(h.recent, sampleOf(now, s))
 	old := slices.IndexFunc(h.recent, func(x sample) bool { return now.Sub(x.at) <= longer+Every })
 	h.recent = slices.Delete(h.recent, 0, max(old, len(h.recent)-2*int(longer/Every), 0))
@@ -150,7 +153,7 @@ func (h *History) Note(now time.Time, s api.Status) {
 }
 
 // charge adds the ledger's growth to the minute.
-func (h *History) charge(now time.Time, rows []api.LedgerRow) {
+func (h *History) charge(now time.Time, rows []api.LedgerRow, adapters []api.AdapterRow) {
 	sums, order := map[account]uint64{}, []account{} // of all bearers
 	for _, row := range rows {
 		a := account{row.Direction, row.Peer, row.Kind}
@@ -168,7 +171,18 @@ func (h *History) charge(now time.Time, rows []api.LedgerRow) {
 		if m == nil {
 			m = h.minute(now)
 		}
-		m.add(h.site(a.peer), a.direction, a.kind, uint32(n))
+		m.add(index(&h.sites, a.peer), a.direction, a.kind, uint32(n))
+	}
+	for _, row := range adapters {
+		name := row.Direction + " " + row.Adapter + " " + row.Kind
+		n := grown(row.Octets, h.of[name])
+		if h.of[name] = row.Octets; n == 0 || row.Adapter == api.Unread { // what is unread counts when it has been read
+			continue
+		}
+		if m == nil {
+			m = h.minute(now)
+		}
+		m.of = plus(m.of, index(&h.names, name), uint32(n))
 	}
 }
 
@@ -182,16 +196,25 @@ func (h *History) minute(now time.Time) *minute {
 	return &h.minutes[len(h.minutes)-1]
 }
 
-// site is the index of a site in a minute; sites beyond mostSites share the last index.
-func (h *History) site(name string) int {
-	i := slices.Index(h.sites, name)
+// index is the index of a name in a minute; names beyond mostSites share the last index.
+func index(names *[]string, name string) int {
+	i := slices.Index(*names, name)
 	switch {
 	case i >= 0:
 		return i
-	case len(h.sites) < mostSites:
-		h.sites = append(h.sites, name)
+	case len(*names) < mostSites:
+		*names = append(*names, name)
 	}
-	return len(h.sites) - 1
+	return len(*names) - 1
+}
+
+// plus adds to a number of a list, which grows if needed.
+func plus(list []uint32, i int, n uint32) []uint32 {
+	for len(list) <= i {
+		list = append(list, 0)
+	}
+	list[i] += n
+	return list
 }
 
 func (m *minute) add(site int, direction, kind string, octets uint32) {
@@ -201,10 +224,7 @@ func (m *minute) add(site int, direction, kind string, octets uint32) {
 		return
 	}
 	m.kinds[d][k] += octets
-	for len(m.sites[d]) <= site {
-		m.sites[d] = append(m.sites[d], 0)
-	}
-	m.sites[d][site] += octets
+	m.sites[d] = plus(m.sites[d], site, octets)
 }
 
 func sampleOf(now time.Time, s api.Status) sample {
@@ -253,8 +273,10 @@ type Air struct {
 	N     int                 `json:"n"`
 	Kinds map[string][]uint64 `json:"kinds"` // "sent payload": IP octets of each column
 	Sites map[string][]uint64 `json:"sites"` // "sent hq"
-	Month Month               `json:"month"`
-	Began time.Time           `json:"began"` // nothing is known of the time before
+	// Adapters have octets by api.AdapterRow: "sent jxta payload". What is received counts when it has been read.
+	Adapters map[string][]uint64 `json:"adapters"`
+	Month    Month               `json:"month"`
+	Began    time.Time           `json:"began"` // nothing is known of the time before
 }
 
 // Air is the ledger of the last hours, 1 to 48.
@@ -265,7 +287,7 @@ func (h *History) Air(now time.Time, hours int) Air {
 	n := hours * 60 / minutes
 	end := now.UTC().Truncate(time.Minute).Add(time.Minute)
 	a := Air{From: end.Add(-time.Duration(n) * step), StepS: int(step / time.Second), N: n,
-		Kinds: map[string][]uint64{}, Sites: map[string][]uint64{}, Month: h.month, Began: h.began}
+		Kinds: map[string][]uint64{}, Sites: map[string][]uint64{}, Adapters: map[string][]uint64{}, Month: h.month, Began: h.began}
 	put := func(series map[string][]uint64, name string, column int, octets uint32) {
 		if octets == 0 {
 			return
@@ -279,6 +301,9 @@ func (h *History) Air(now time.Time, hours int) Air {
 		column := int(m.at.Sub(a.From) / step)
 		if m.at.Before(a.From) || column >= n {
 			continue
+		}
+		for i, octets := range m.of {
+			put(a.Adapters, h.names[i], column, octets)
 		}
 		for d, direction := range directions {
 			for k, octets := range m.kinds[d] {

@@ -31,8 +31,9 @@ type Seen struct {
 	Missing []string // parts of its cell that the child that runs libnorm lacks
 	Status  api.Status
 	Locals  []Local
-	Orders  bool         // HTTP takes orders
-	Site    *pair.Status // of a site of two gateways or more; nil: the site has one
+	Orders  bool             // HTTP takes orders
+	Views   map[uint16]Views // by site
+	Site    *pair.Status     // of a site of two gateways or more; nil: the site has one
 }
 
 // View is the content of the page. Times are absolute, so that it changes only when something has happened.
@@ -156,7 +157,27 @@ type Site struct {
 	Held     int       `json:"items_held"`
 	Far      int       `json:"far_items"`
 	Ways     []Way     `json:"ways,omitempty"` // where there are several bearers
+	Views    *Views    `json:"views,omitempty"`
 }
+
+// Views say of which JXTA peers this site and another tell each other.
+type Views struct {
+	There   string         `json:"there"`           // the view by which the other site is told of peers here
+	Wants   string         `json:"wants,omitempty"` // the view that it wants at most; "": complete
+	Here    string         `json:"here"`            // the view by which it tells of its peers here
+	By      map[string]int `json:"by,omitempty"`    // if it does not tell of all: how many peers are here by each part of that view
+	Entries []Entry        `json:"entries,omitempty"`
+	More    int            `json:"more,omitempty"` // entries that are not named
+}
+
+// Entry is a peer of a far site that is known here, with the parts of the view by which it is.
+type Entry struct {
+	Name string `json:"name"`
+	By   string `json:"by"`
+}
+
+// MostEntries is how many entries the Views of all sites name together.
+const MostEntries = 64
 
 // Queue counts the waiting messages of one precedence.
 type Queue struct {
@@ -213,6 +234,9 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 			} else {
 				row.In = use
 			}
+		}
+		if views, known := s.Views[p.ID]; known {
+			row.Views = &views
 		}
 		row.Again = int(grown(is.peers[p.ID].repeated, ten.peers[p.ID].repeated))
 		row.Came = int(grown(is.peers[p.ID].delivered, ten.peers[p.ID].delivered))

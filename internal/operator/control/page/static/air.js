@@ -6,6 +6,10 @@ import { bps, clock, count, number, now, octets, span } from './words.js'
 const kinds = ['payload', 'advertisement', 'state', 'ack', 'repair', 'header', 'key', 'link_probe']
 const words = { payload: 'messages', advertisement: 'advertisements', state: 'news of sites', ack: 'acknowledgements', repair: 'repairs', header: 'headers', key: 'greetings', link_probe: 'link probes' }
 
+// adapters are the protocol adapters of the ledger, and what belongs to none.
+const adapters = ['jxta', 'tak', 'xmpp', 'corpus', 'relay', 'other', 'gateway']
+const faces = { jxta: 'JXTA', tak: 'TAK', xmpp: 'XMPP', corpus: 'corpora', relay: 'sealed for relays', other: 'unknown adapters', gateway: 'the gateway itself' }
+
 const chosen = { hours: 6, by: 'kinds', way: 'both' }
 const prices = { price: '', currency: '' }
 try { Object.assign(prices, JSON.parse(localStorage.getItem('aldis-price') || '{}')) } catch { /* none is kept */ }
@@ -57,6 +61,11 @@ function series() {
     list.sort((a, b) => kinds.indexOf(a.name) - kinds.indexOf(b.name))
     return list.map(x => ({ ...x, label: words[x.name], colour: kinds.indexOf(x.name) }))
   }
+  if (chosen.by === 'adapters') return list.map(x => {
+    const [adapter, kind] = x.name.split(' ')
+    const colour = adapters.indexOf(adapter), shade = kinds.indexOf(kind)
+    return { ...x, adapter, kind: words[kind], label: `${faces[adapter]}, ${words[kind]}`, colour, shade, order: colour * kinds.length + shade }
+  }).sort((a, b) => a.order - b.order)
   list.sort((a, b) => b.total - a.total)
   if (list.length > 7) {
     const rest = list.slice(7)
@@ -88,7 +97,7 @@ function plot(list, limit) {
       down = `L${x(i + 1).toFixed(1)} ${y(a).toFixed(1)}L${x(i).toFixed(1)} ${y(a).toFixed(1)}${down}`
       below[i] += one.values[i]
     }
-    return s('path', { class: `c${one.colour}`, d: `${up}${down}Z` }, s('title', {}, `${one.label}: ${octets(one.total)}`))
+    return s('path', { class: `c${one.colour}`, 'fill-opacity': one.shade ? 1 - one.shade / 12 : null, d: `${up}${down}Z` }, s('title', {}, `${one.label}: ${octets(one.total)}`))
   })
   const lines = [0, 0.5, 1].map(f => [s('line', { class: 'grid', x1: left, x2: W - right, y1: y(f * most), y2: y(f * most) }),
     s('text', { x: left - 8, y: y(f * most) + 4, 'text-anchor': 'end' }, bps(f * most))])
@@ -108,6 +117,15 @@ function plot(list, limit) {
   const roof = limit && limit <= most ? s('line', { class: 'roof', x1: left, x2: W - right, y1: y(limit), y2: y(limit) }) : null
   return s('svg', { class: 'plot', viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': `What the link carried in the last ${count(chosen.hours, 'hour', 'hours')}: ${list.map(one => `${one.label} ${octets(one.total)}`).join(', ') || 'nothing'}` },
     unknown, lines, areas, roof, marks)
+}
+
+// legend has a line for each series, or for each adapter with its kinds.
+function legend(list) {
+  const lines = chosen.by !== 'adapters' ? list.map(one => [one.colour, one.label, octets(one.total)])
+    : adapters.map((name, colour) => [colour, faces[name], list.filter(one => one.adapter === name)]).filter(([,, of]) => of.length)
+      .map(([colour, label, of]) => [colour, label, `${octets(of.reduce((sum, one) => sum + one.total, 0))}: ${of.map(one => `${one.kind} ${octets(one.total)}`).join(', ')}`])
+  return h('ul', { class: 'legend' }, lines.map(([colour, label, much]) => h('li', {},
+    s('svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true' }, s('rect', { class: `c${colour}`, width: 10, height: 10, rx: 2 })), h('span', {}, label), h('span', { class: 'soft' }, ` ${much}`))))
 }
 
 function month(v) {
@@ -144,11 +162,12 @@ export function draw({ view: v }) {
     h('section', {}, h('h2', {}, `On the air: ${octets(total)} in ${count(chosen.hours, 'hour', 'hours')}`),
       h('form', { class: 'choices' },
         choice('hours', 'Time', [['1', '1 h'], ['6', '6 h'], ['24', '24 h'], ['48', '48 h']]),
-        choice('by', 'By', [['kinds', 'kind'], ['sites', 'site']]),
+        choice('by', 'By', [['kinds', 'kind'], ['adapters', 'adapter'], ['sites', 'site']]),
         choice('way', 'Direction', [['both', 'both'], ['sent', 'sent'], ['received', 'received']])),
       h('figure', {}, h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Plot' }, plot(list, limit)),
-        h('figcaption', {}, h('ul', { class: 'legend' }, list.map(one => h('li', {}, s('svg', { viewBox: '0 0 10 10', 'aria-hidden': 'true' }, s('rect', { class: `c${one.colour}`, width: 10, height: 10, rx: 2 })), h('span', {}, one.label), h('span', { class: 'soft' }, ` ${octets(one.total)}`)))),
+        h('figcaption', {}, legend(list),
           total ? null : h('p', { class: 'empty' }, 'Nothing was on the air.'))),
-      h('p', { class: 'soft' }, `IP octets of the airtime ledger, each column the mean of ${span(air.step_s)}. Nothing is known of the time before ${clock(air.began)}.`)),
+      h('p', { class: 'soft' }, `IP octets of the airtime ledger, each column the mean of ${span(air.step_s)}. Nothing is known of the time before ${clock(air.began)}.`,
+        chosen.by === 'adapters' ? ' A received message counts when the gateway has read it. Headers, acknowledgements and greetings belong to the gateway itself. Each adapter has one colour, with a paler shade for each other kind than messages.' : null)),
     month(v)]
 }

@@ -64,12 +64,21 @@ function channels(v) {
 function told(v) {
   const share = (n, all) => all ? Math.round(100 * n / all) : 0
   const most = Math.max(...v.sites.map(site => site.far_items), 1)
-  return h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Who is told' }, h('table', { class: 'cards' },
+  const view = (...words) => h('span', { class: 'soft view' }, words)
+  return [h('div', { class: 'wide', tabindex: 0, role: 'region', 'aria-label': 'Who is told' }, h('table', { class: 'cards' },
     h('thead', {}, h('tr', {}, ['Site', `Told there of ${number(v.items)} entries of this site`, 'Told here of it'].map(t => h('th', { scope: 'col' }, t)))),
     h('tbody', {}, v.sites.map(site => h('tr', { 'data-key': `told-${site.id}` }, h('th', { scope: 'row' }, site.name),
-      h('td', { 'data-label': 'Told there' }, h('span', { class: 'cell' }, number(site.items_held), meter(share(site.items_held, v.items), 'of the entries'))),
-      h('td', { 'data-label': 'Told here' }, h('span', { class: 'cell' }, number(site.far_items), meter(share(site.far_items, most), 'of the most'))))))))
+      h('td', { 'data-label': 'Told there' }, h('span', { class: 'cell' }, number(site.items_held), meter(share(site.items_held, v.items), 'of the entries')),
+        site.views ? view(`view ${site.views.there}`, site.views.wants && site.views.wants !== 'complete' ? `, wants ${site.views.wants}` : null) : null),
+      h('td', { 'data-label': 'Told here' }, h('span', { class: 'cell' }, number(site.far_items), meter(share(site.far_items, most), 'of the most')),
+        site.views ? view(`view ${site.views.here}`, site.views.by ? `: ${parts(site.views.by)}` : null) : null)))))),
+  v.sites.filter(site => site.views?.entries).map(site => h('details', { 'data-key': `by-${site.id}` }, h('summary', {}, `Peers of ${site.name} that are known here, and by which part of its view`),
+    h('ul', {}, site.views.entries.map(e => h('li', {}, e.name, h('span', { class: 'soft' }, ` ${e.by.split(', ').map(reason).join(', ')}`))), site.views.more ? h('li', { class: 'soft' }, `and ${number(site.views.more)} more`) : null)))]
 }
+
+const because = { ask: 'asked for by name', id: 'asked for by id', before: 'told under an earlier view' }
+const reason = part => because[part] ?? `by ${part}`
+const parts = by => Object.entries(by).map(([part, n]) => `${number(n)} ${reason(part)}`).join(', ')
 
 // meter is a bar in which much is not bad.
 function meter(percent, what) {
@@ -122,7 +131,7 @@ function fleet(f) {
 
 export function draw({ view: v }) {
   return [h('section', {}, h('h2', {}, 'Channels'), channels(v), h('p', { class: 'soft' }, v.bearers ? 'A block for each link, with the sites on it. A star: messages take this link.' : 'The sites on the link.')),
-    h('section', {}, h('h2', {}, 'Who is told of whom'), told(v)),
+    h('section', {}, h('h2', {}, 'Who is told of whom'), told(v), v.sites.some(site => site.views) ? h('p', { class: 'soft' }, 'Entries are peers, pipes and advertisements. The view says of which JXTA peers a site is told, in groups that no rule names.') : null),
     v.fleet ? fleet(v.fleet) : h('p', { class: 'empty' }, 'With [fleet] in the configuration the gateways say here what they are like.')]
 }
 
