@@ -36,7 +36,7 @@ type debians struct {
 type machine struct {
 	netns, base, dir string
 	disk             *baddisk.Disk
-	keys             []string // files that are brought to its /etc/aldis
+	bring            map[string]string // files here that come to its /etc/aldis before its first start, by their names there
 }
 
 // packaged says whether a gateway is given as its Debian package.
@@ -114,7 +114,7 @@ func (d *debians) bootstrap(ctx context.Context, needs []string) (base string, e
 
 // machine makes a machine in a namespace, and installs the package there.
 func (d *debians) machine(ctx context.Context, name, netns string) (*machine, error) {
-	m := &machine{netns: netns, base: d.base, dir: filepath.Join(d.w.workDir(), name)}
+	m := &machine{netns: netns, base: d.base, dir: filepath.Join(d.w.workDir(), name), bring: map[string]string{}}
 	d.logf("%s: installing %s", name, filepath.Base(d.pkg))
 	var err error
 	for _, sub := range []string{"upper/root", "work", "root", "disk", "data"} {
@@ -133,12 +133,9 @@ func (d *debians) machine(ctx context.Context, name, netns string) (*machine, er
 	return m, m.install(ctx, d.pkg)
 }
 
-// file is where a file of the machine lies while no process runs there.
-func (m *machine) file(name string) string { return filepath.Join(m.dir, "upper", name) }
-
 // install installs a package while no process runs on the machine, or replaces an installed one.
 func (m *machine) install(ctx context.Context, pkg string) error {
-	file, err := copied(pkg, m.file("root"))
+	file, err := copied(pkg, filepath.Join(m.dir, "upper/root"))
 	if err != nil {
 		return err
 	}
@@ -153,26 +150,30 @@ func (m *machine) enter(what string, args ...string) *exec.Cmd {
 
 var keyLine = regexp.MustCompile(`((?:key_file|node_key|roster) = )"([^"]+)"`)
 
-// adopts changes lines of a configuration so that they name keys and roster by their places on the machine, and notes to bring them there.
-func (m *machine) adopts(lines string) string {
-	return keyLine.ReplaceAllStringFunc(lines, func(line string) string {
+// adopts changes the text of a configuration so that it names keys and roster by their places on the machine, and notes that these and the
+// configuration come there.
+func (m *machine) adopts(config, text string) string {
+	m.bring["gateway.toml"] = config
+	return keyLine.ReplaceAllStringFunc(text, func(line string) string {
 		part := keyLine.FindStringSubmatch(line)
-		m.keys = append(m.keys, part[2])
-		return fmt.Sprintf("%s%q", part[1], "/etc/aldis/"+filepath.Base(part[2]))
+		name := filepath.Base(part[2])
+		m.bring[name] = part[2]
+		return fmt.Sprintf("%s%q", part[1], "/etc/aldis/"+name)
 	})
 }
 
-// service is the gateway as its unit runs it, with a command in the place of "run". The keys are brought before.
+// service is the gateway as its unit runs it, with a command in the place of "run".
 func (m *machine) service(command ...string) (*exec.Cmd, error) {
-	for _, key := range m.keys {
-		text, err := os.ReadFile(key)
+	for name, file := range m.bring {
+		text, err := os.ReadFile(file)
 		if err == nil {
-			err = os.WriteFile(m.file(filepath.Join("etc/aldis", filepath.Base(key))), text, 0o600)
+			err = os.WriteFile(filepath.Join(m.dir, "upper/etc/aldis", name), text, 0o600)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("lab: %w", err)
 		}
 	}
+	clear(m.bring)
 	return m.enter("run", command...), nil
 }
 

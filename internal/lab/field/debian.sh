@@ -36,8 +36,8 @@ for file in /etc/aldis/*; do
 done
 mount -o remount,bind,ro /
 umask "$(unit UMask)"
+ulimit -n "$(unit LimitNOFILE)" 2>/dev/null || : # more than this machine grants
 program=$(unit ExecStart | sed "s/ run / $* /")
 # shellcheck disable=SC2086 # the words of the unit's line
-exec prlimit "--core=$(unit LimitCORE)" "--nofile=$(unit LimitNOFILE)" \
-	setpriv "--reuid=$user" "--regid=$user" --init-groups --no-new-privs --inh-caps=-all --bounding-set=-all \
+exec prlimit "--core=$(unit LimitCORE)" setpriv "--reuid=$user" "--regid=$user" --init-groups --no-new-privs --pdeathsig=KILL --inh-caps=-all --bounding-set=-all \
 	env -i PATH=/usr/local/sbin:/usr/local/bin:"$PATH" "HOME=$state" "USER=$user" "LOGNAME=$user" SHELL=/usr/sbin/nologin LANG=C.UTF-8 $program

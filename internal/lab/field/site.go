@@ -140,7 +140,7 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 		if g.machine, err = s.clean(name, ns); err != nil {
 			return nil, err
 		}
-		data, g.config = "/var/lib/aldis", g.machine.file("etc/aldis/gateway.toml")
+		data = "/var/lib/aldis"
 	} else {
 		_ = os.RemoveAll(data) // empty caches
 		if err := os.Mkdir(data, 0o700); err != nil {
@@ -170,7 +170,7 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 	g.lan = fmt.Sprintf("%s:%d", at, seedPort)
 	text := b.String()
 	if g.machine != nil {
-		text = g.machine.adopts(text)
+		text = g.machine.adopts(g.config, text)
 	}
 	if err := os.WriteFile(g.config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
