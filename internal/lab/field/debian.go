@@ -56,6 +56,9 @@ func newDebians(ctx context.Context, w *world, logf func(string, ...any), pkg, u
 	d = &debians{w: w, logf: logf, pkg: pkg}
 	unpacked := filepath.Join(w.workDir(), "package")
 	d.program = filepath.Join(unpacked, "usr/bin/gateway")
+	if err = os.MkdirAll(unpacked, 0o700); err != nil {
+		return nil, fmt.Errorf("lab: %w", err)
+	}
 	_, err = bound(ctx, exec.Command("dpkg-deb", "-x", pkg, unpacked))
 	var needs []string
 	for _, file := range []string{pkg, upgrade} {
