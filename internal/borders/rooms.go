@@ -220,7 +220,7 @@ var Rooms = []Room{
 	{"lab/fleet", Pure, "lab", false, "Scripts of fleets with several bearers and accidents, and the end of each message.", []string{"link/entropy", "link/profile"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/fleet", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices, XMPP servers.", []string{
-		"adapters/tak/cot", "edge/infile", "edge/keyfile", "gateway/api", "jxta", "lab/air", "lab/edgepeer", "lab/edgepeer/tcp",
+		"adapters/tak/cot", "edge/infile", "edge/keyfile", "gateway/api", "jxta", "lab/air", "lab/baddisk", "lab/edgepeer", "lab/edgepeer/tcp",
 		"lab/fleet", "lab/linkemu", "lab/replay", "lab/report", "lab/shapes", "lab/trace", "link/compact", "link/profile", "operator/cli"}},
 	{"lab/field/gametest", Edge, "lab", false, "Contains only tests: whole Blue Games in the field trial.", nil},
 	{"lab/bench", Edge, "lab", false, "`gateway bench`: the load of published experiments on a running gateway and on JXSE 2.7.", []string{

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,6 +95,7 @@ func (d *Disk) start() error {
 	d.pipes, d.orders, d.told = []*os.File{orders, told}, gob.NewEncoder(orders), gob.NewDecoder(told)
 	cmd := exec.Command("/proc/self/exe")
 	cmd.Args, cmd.Stderr = []string{childName}, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // Ctrl-C does not reach it
 	cmd.ExtraFiles = []*os.File{fuse, orderedOut, toldIn}
 	if err := cmd.Start(); err != nil {
 		return err

@@ -68,8 +68,11 @@ func BlueGame(ctx context.Context, o Options) (*Result, error) {
 	return res, nil
 }
 
-// gatewayVersion is the version that the gateway under test prints.
+// gatewayVersion is the version that the gateway under test prints, or that of its package.
 func (o *Options) gatewayVersion(ctx context.Context) (string, error) {
+	if packaged(o.Gateway) {
+		return packageVersion(ctx, o.Gateway)
+	}
 	version, err := exec.CommandContext(ctx, o.Gateway, "version").Output()
 	if err != nil {
 		return "", errors.Join(fmt.Errorf("lab: %s version: %w", o.Gateway, err), ctx.Err())

@@ -14,6 +14,7 @@
 //   - bound.go: programs that must not outlive this one
 //   - busy.go: load that keeps the machine busy
 //   - cli.go: the command `gateway lab`
+//   - debian.go, debian.sh: machines with a Debian of their own, on which the gateway is installed from its package
 //   - figures.go: results of a run
 //   - fleet.go: a fleet with several bearers, from the first namespace to the end of the script
 //   - fleetcli.go: the command `gateway lab fleet`

@@ -106,6 +106,9 @@ func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
 			return nil, fmt.Errorf("lab: %w", err)
 		}
 	}
+	if o.Upgrade != "" && packaged(o.Upgrade) != packaged(o.Gateway) {
+		return nil, &UsageError{fmt.Sprintf("upgrade: %s cannot replace %s: a package replaces a package, a program a program", o.Upgrade, o.Gateway)}
+	}
 	if o.Progress == nil {
 		o.Progress = io.Discard
 	}
@@ -169,6 +172,14 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 		return err
 	}
 	wire, err := profile.Load("wire", nil)
+	var clean *debians
+	if err == nil && packaged(f.o.Gateway) {
+		f.upgrade = cmp.Or(f.upgrade, f.o.Gateway)
+		if clean, err = newDebians(ctx, f.w, f.logf, f.o.Gateway, f.upgrade); err != nil {
+			return err
+		}
+		f.o.Gateway = clean.program
+	}
 	if err == nil && f.upgrade == "" && slices.ContainsFunc(f.script.Accidents, func(a fleet.Accident) bool { return a.What == fleet.Upgrade }) {
 		f.upgrade, err = copied(f.o.Gateway, f.w.workDir())
 	}
@@ -181,6 +192,9 @@ func (f *fleetPlay) setUp(ctx context.Context) error {
 			return err
 		}
 		s := &lanSite{name: x.Name, index: i, ashore: x.Ashore, ns: ns, script: x, play: f.script, outer: ns}
+		if clean != nil {
+			s.clean = func(name, netns string) (*machine, error) { return clean.machine(ctx, name, netns) }
+		}
 		if x.Several() {
 			s.several = &siteMachines{w: f.w, all: make([]*gatewayProc, x.Machines), last: make([]machineSaid, x.Machines)}
 		}

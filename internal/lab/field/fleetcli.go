@@ -68,8 +68,12 @@ First each machine of a site of several loses its power once and is upgraded onc
 decides: its gateway stops in order, and another program starts in its place. Then machines lose their power, or stop and wake. Of
 three and more a majority stays. It needs root. Ctrl-C removes everything.
 
+With a package (.deb) in --gateway and --upgrade each machine is a clean Debian of its own: dpkg installs and upgrades the package
+there, the gateway runs as its unit says, and a machine without power loses what its disk had not been told to keep (docs/site.md).
+
 Examples:
   gateway lab site --members 3 --ship-members 2 --power random --hours 1 --html site.html
+  gateway lab site --members 3 --gateway new/aldis-gateway_0.2.0_amd64.deb --upgrade newer/aldis-gateway_0.2.1_amd64.deb
   gateway lab site --members 1 --ship-members 2 --hours 0.2 --profile hf-2400 --seed 3
 Exit: 0 every message has exactly one true end, 1 not so or it could not be played, 2 wrong usage.
 `
@@ -91,7 +95,7 @@ func siteFlags(a *siteArgs) *flag.FlagSet {
 	fs.IntVar(&a.chance.ShipMembers, "ship-members", 2, "machines of the ship: 1 to 9")
 	fs.StringVar(&a.chance.Power, "power", fleet.Random, "random: machines lose their power and are upgraded at random moments; none: nothing happens")
 	fs.IntVar(&a.local, "local", 30, "`number` of local peers of both sites together, two thirds of them JXTA peers and the others TAK devices where both play")
-	fs.StringVar(&a.Upgrade, "upgrade", "", "`path` of the gateway that replaces the one under test in upgrades (default: a copy of it)")
+	fs.StringVar(&a.Upgrade, "upgrade", "", "`path` of the gateway, or of its package, that replaces the one under test in upgrades (default: a copy of it)")
 	fs.Float64Var(&a.hours, "hours", 1, "how long it plays")
 	fs.DurationVar(&a.chance.Every, "rate", 8*time.Second, "between two messages of a site's JXTA peer that talks, and of its TAK device; a site is seen to be served at the next one")
 	fs.BoolVar(&a.dry, "dry", false, "say what would happen when, and play nothing")
@@ -140,7 +144,7 @@ func shared(local int, kinds []string) (jxta, tak int) {
 func (o *FleetOptions) flags(fs *flag.FlagSet, peers *string, kinds string) {
 	fs.StringVar(peers, "peers", kinds, "`kinds` with commas: jxse27, jxse27-unsigned and jxta22, which the sites take in turn, and tak: devices at each site")
 	fs.Uint64Var(&o.Seed, "seed", 1, "of the losses and delays of the bearers, and of the random moments")
-	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test (default: gateway beside gateway-lab)")
+	fs.StringVar(&o.Gateway, "gateway", "", "`path` of the gateway under test, or of its package, a .deb (default: gateway beside gateway-lab)")
 	fs.StringVar(&o.JarDir, "peers-dir", "", "`directory` of the built JXTA peers (default field-tests/peers above here)")
 	fs.StringVar(&o.Keep, "keep", "", "`directory` for logs, configurations and captures of the links")
 }

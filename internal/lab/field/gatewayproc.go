@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -23,6 +24,8 @@ import (
 // gatewayProc is a gateway under test: a process in its site's namespace.
 type gatewayProc struct {
 	name, binary, netns, config, logFile, lan string
+
+	machine *machine // where it is installed from a package; nil: binary runs on this machine
 
 	client *http.Client // for get
 	cmd    *exec.Cmd
@@ -54,6 +57,11 @@ func (g *gatewayProc) launch(command ...string) error {
 	defer log.Close()
 	cmd := exec.Command("ip", "netns", "exec", g.netns, g.binary)
 	cmd.Args = append(append(cmd.Args, command...), "-c", g.config)
+	if g.machine != nil {
+		if cmd, err = g.machine.service(command...); err != nil {
+			return err
+		}
+	}
 	cmd.Dir = filepath.Dir(g.config)
 	cmd.Stdout, cmd.Stderr = log, log
 	done, ended, err := StartBound(cmd)
@@ -127,8 +135,11 @@ func (g *gatewayProc) stop() error {
 
 // order gives the gateway an operator's order by a command.
 func (g *gatewayProc) order(ctx context.Context, command, what string, args ...string) error {
-	args = append([]string{"netns", "exec", g.netns, g.binary, command, what, "-c", g.config}, args...)
-	if out, err := exec.CommandContext(ctx, "ip", args...).CombinedOutput(); err != nil {
+	program, words := "ip", []string{"netns", "exec", g.netns, g.binary, command, what, "-c", g.config}
+	if g.machine != nil {
+		program, words = "nsenter", []string{"-t", strconv.Itoa(g.cmd.Process.Pid), "-m", "-n", "gateway", command, what}
+	}
+	if out, err := exec.CommandContext(ctx, program, append(words, args...)...).CombinedOutput(); err != nil {
 		return fmt.Errorf("lab: %s of %s: %w: %s", command, g.name, err, bytes.TrimSpace(out))
 	}
 	return nil

@@ -13,10 +13,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"aldis/internal/lab/baddisk"
 )
 
 // lockDir holds one locked file per living run. The kernel releases the lock however the run ends.
@@ -24,11 +27,12 @@ const lockDir = "/run/aldis-lab"
 
 var spaceName = regexp.MustCompile(`^aldis-([0-9a-f]{4})-`)
 
-// world is the namespaces of one run.
+// world is the namespaces of one run, and the disks of its machines.
 type world struct {
 	id     string
 	lock   *os.File
 	spaces []string
+	disks  []*baddisk.Disk
 }
 
 // newWorld cleans up after dead runs and claims a free run id.
@@ -112,6 +116,9 @@ func isAt(f *os.File, path string) bool {
 // workDir is the directory of a run's files, which is removed with the run. It is made only when it is needed.
 func (w *world) workDir() string { return filepath.Join(os.TempDir(), "aldis-lab-"+w.id) }
 
+// unfinished is the directory of a Debian that the run is making.
+func (w *world) unfinished() string { return filepath.Join(debianCache, w.id) }
+
 // add makes a namespace with loopback up. IPv6 is off, because its neighbour discovery would be counted on the link.
 func (w *world) add(name string) (string, error) {
 	ns := "aldis-" + w.id + "-" + name
@@ -148,7 +155,13 @@ func (w *world) close() error {
 		}
 	}
 	w.spaces = nil
-	if err := os.RemoveAll(w.workDir()); err != nil {
+	for _, d := range w.disks {
+		if err := d.Close(); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	w.disks = nil
+	if err := errors.Join(w.detach(), os.RemoveAll(w.workDir()), os.RemoveAll(w.unfinished())); err != nil {
 		errs = append(errs, err)
 	}
 	if len(errs) == 0 {
@@ -156,6 +169,18 @@ func (w *world) close() error {
 	}
 	errs = append(errs, w.lock.Close())
 	return errors.Join(errs...)
+}
+
+// detach takes away what a killed run has left mounted in its directory.
+func (w *world) detach() error {
+	mounts, err := os.ReadFile("/proc/self/mounts")
+	lines := strings.Split(string(mounts), "\n")
+	for _, line := range slices.Backward(lines) {
+		if f := strings.Fields(line); len(f) > 1 && strings.HasPrefix(f[1], w.workDir()+"/") {
+			err = errors.Join(err, unix.Unmount(f[1], unix.MNT_DETACH))
+		}
+	}
+	return err
 }
 
 // ip runs iproute2.

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"aldis/internal/lab/baddisk"
 	"aldis/internal/lab/fleet"
 )
 
@@ -298,7 +299,7 @@ func (m *mishap) happen(ctx context.Context, seen *sync.WaitGroup) {
 	m.unheard = f.unheard(c, m.began)
 	var err error
 	for _, v := range victims {
-		err = errors.Join(err, m.fall(v))
+		err = errors.Join(err, m.fall(ctx, v))
 	}
 	seen.Go(func() { m.cost(ctx) })
 	seen.Go(func() { m.served(ctx) })
@@ -352,14 +353,17 @@ func (m *mishap) wrong(err error) {
 }
 
 // fall is the beginning of the accident for a machine. A machine without power answers no packets, so its peers see no end of their
-// connections.
-func (m *mishap) fall(machine int) (err error) {
+// connections. What its disk had not been told to keep by then is lost.
+func (m *mishap) fall(ctx context.Context, machine int) (err error) {
 	g := m.c.several.all[machine]
 	switch m.a.What {
 	case fleet.Stop:
 		return g.cmd.Process.Signal(unix.SIGSTOP)
 	case fleet.Upgrade:
 		err := g.stop()
+		if g.machine != nil {
+			return errors.Join(err, g.machine.install(ctx, m.f.upgrade))
+		}
 		g.binary = m.f.upgrade
 		return err
 	}
@@ -367,6 +371,9 @@ func (m *mishap) fall(machine int) (err error) {
 		err = m.cable(machine, "down")
 	}
 	g.kill()
+	if g.machine != nil && m.a.What == fleet.Power {
+		err = errors.Join(err, g.machine.disk.Fail(baddisk.Failure{Writes: true}))
+	}
 	return err
 }
 
@@ -377,7 +384,10 @@ func (m *mishap) rise(machine int) (err error) {
 		return g.cmd.Process.Signal(unix.SIGCONT)
 	}
 	if m.a.What == fleet.Power {
-		err = m.cable(machine, "up")
+		if g.machine != nil {
+			err = g.machine.disk.LosePower()
+		}
+		err = errors.Join(err, m.cable(machine, "up"))
 	}
 	return errors.Join(err, g.launch("run"))
 }

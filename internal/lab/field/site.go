@@ -69,6 +69,8 @@ type lanSite struct {
 	outer    string        // namespace of its links except shared channels: behind a wall, another one than ns
 	keys     string        // lines of the first [[link]]
 	several  *siteMachines // nil: one gateway
+	// clean makes a machine with a Debian of its own and the gateway's package; nil: the gateways run on this machine.
+	clean func(name, netns string) (*machine, error)
 }
 
 // seed is the only rendezvous and relay that the site's peers are given.
@@ -131,10 +133,19 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 	if host > 1 {
 		name = fmt.Sprintf("%s-%d", s.name, host)
 	}
+	g := &gatewayProc{name: name, binary: binary, netns: ns, config: filepath.Join(dir, name+".toml"), logFile: filepath.Join(dir, name+"-gateway.log")}
 	data := filepath.Join(dir, name+"-data")
-	_ = os.RemoveAll(data) // empty caches
-	if err := os.Mkdir(data, 0o700); err != nil {
-		return nil, fmt.Errorf("lab: %w", err)
+	var err error
+	if s.clean != nil {
+		if g.machine, err = s.clean(name, ns); err != nil {
+			return nil, err
+		}
+		data = "/var/lib/aldis"
+	} else {
+		_ = os.RemoveAll(data) // empty caches
+		if err := os.Mkdir(data, 0o700); err != nil {
+			return nil, fmt.Errorf("lab: %w", err)
+		}
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "[node]\nid = %d\nname = %q\ndata_dir = %q\n", s.index+1, s.name, data)
@@ -156,14 +167,15 @@ func (s *lanSite) configured(others []*lanSite, bearers []bearer, binary, dir, n
 	}
 	b.WriteString(rulesTOML(s.settings, others))
 	fmt.Fprintf(&b, "\n[http]\nlisten = %q\n", gatewayHTTP)
-	config := filepath.Join(dir, name+".toml")
-	if err := os.WriteFile(config, []byte(b.String()), 0o600); err != nil {
+	g.lan = fmt.Sprintf("%s:%d", at, seedPort)
+	text := b.String()
+	if g.machine != nil {
+		text = g.machine.adopts(g.config, text)
+	}
+	if err := os.WriteFile(g.config, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("lab: %w", err)
 	}
-	return &gatewayProc{
-		name: name, binary: binary, netns: ns, config: config, logFile: filepath.Join(dir, name+"-gateway.log"),
-		lan: fmt.Sprintf("%s:%d", at, seedPort),
-	}, nil
+	return g, nil
 }
 
 // groups writes the lines of the configuration on views and groups, after [lan].

@@ -4,9 +4,14 @@ package gametest
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
 	"testing"
 	"time"
 
+	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
 )
 
@@ -149,4 +154,21 @@ func TestHFNet(t *testing.T) {
 		}
 	}
 	group(t, games)
+}
+
+// TestFleetOfPackages: HQ of three and a ship, each machine a clean Debian on which dpkg installs the package; power is lost with what was
+// not synced, and all of HQ are upgraded to another package: each message has one true end.
+func TestFleetOfPackages(t *testing.T) {
+	dist := t.TempDir()
+	var file [2]string
+	for i, version := range []string{"0.2.0~1", "0.2.0~2"} {
+		build := exec.Command("../../../../scripts/packages", runtime.GOARCH)
+		build.Env = append(os.Environ(), "DIST="+dist, "VERSION="+version)
+		out, err := build.CombinedOutput()
+		check.True(check.Fatal(t), "packages", err == nil, string(out))
+		file[i] = filepath.Join(dist, "aldis-gateway_"+version+"_"+runtime.GOARCH+".deb")
+	}
+	res := fleetWith(t, "three", file[0], file[1], field.KindTAK)
+	check.Equal(t, "the version", res.Gateway+", "+res.Upgrade, "aldis-gateway 0.2.0~1, aldis-gateway 0.2.0~2")
+	check.Equal(t, "accidents", len(res.Takeovers), 6)
 }

@@ -166,6 +166,12 @@ func TestFleetOfThree(t *testing.T) {
 // fleetOf plays a script in 100 s.
 func fleetOf(t *testing.T, name string, peers ...string) *report.Fleet {
 	t.Helper()
+	return fleetWith(t, name, gateway, "", peers...)
+}
+
+// fleetWith does so with a gateway, or package, and with the one that replaces it in upgrades.
+func fleetWith(t *testing.T, name, gateway, upgrade string, peers ...string) *report.Fleet {
+	t.Helper()
 	file := "../../../../field-tests/fleet/" + name + ".toml"
 	data, err := os.ReadFile(file)
 	check.NoError(check.Fatal(t), err)
@@ -174,7 +180,7 @@ func fleetOf(t *testing.T, name string, peers ...string) *report.Fleet {
 	check.NoError(check.Fatal(t), script.Scale(100*time.Second))
 	log := &lines{}
 	res, err := field.Fleet(t.Context(), field.FleetOptions{Script: script, File: file, Peers: peers, Seed: 1,
-		Gateway: gateway, JarDir: jars, Keep: filepath.Join(t.TempDir(), "fleet"), Progress: log})
+		Gateway: gateway, Upgrade: upgrade, JarDir: jars, Keep: filepath.Join(t.TempDir(), "fleet"), Progress: log})
 	check.NoError(check.Fatal(t), err)
 	check.True(t, "each message has one true end", res.Faults() == "", res.Faults(), res.Wrong, log)
 	for _, a := range res.Octets {
