@@ -26,7 +26,7 @@ local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU"
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
-local parts = { "open message", "all that its sender holds", "solicitation" }
+local parts = { [0] = "parity", "open message", "all that its sender holds", "solicitation", [7] = "place in a block" }
 local records = { "message", "item", "state", "no room for more" }
 
 -- The seal.
@@ -176,7 +176,7 @@ field("uint8", "open.hops", "Gateways that may still take it")
 field("uint8", "open.left", "Lifetime left (eighths of powers of two seconds)")
 field("uint8", "open.life", "Lifetime (the same)")
 field("bytes", "open.content", "Content and signature")
-field("bytes", "open.rest", "Ranges")
+field("bytes", "open.rest", "Ranges, or sum")
 -- P_Mul.
 field("bytes", "pmul.body", "PDUs")
 field("uint8", "pmul.type", "Type", base.DEC, pdus, 0x0f)
@@ -614,7 +614,7 @@ local function linkprobe(c, tree)
 	c:bytes(tree, "linkprobe.fill", c:left())
 end
 
--- What entropy's frames say: messages up to a list, which runs to the end.
+-- What entropy's frames say: messages, their places and parities up to a list, which runs to the end.
 local function open(c, tree)
 	tree:add(F["open.body"], c.tvb(c.at, c:left()))
 	while c:left() > 0 do
@@ -629,7 +629,12 @@ local function open(c, tree)
 			c:add(tree, "open.left", 1)
 			c:add(tree, "open.life", 1)
 			c:bytes(tree, "open.content", after - c.at)
-		else
+		elseif kind == 0 then
+			local after = c:varint()
+			after = c.at + after
+			c:add(tree, "open.tag", 2)
+			c:bytes(tree, "open.rest", after - c.at)
+		elseif kind ~= 7 then
 			c:add(tree, "open.tag", 2)
 			c:bytes(tree, "open.rest", c:left())
 		end

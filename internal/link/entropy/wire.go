@@ -11,7 +11,7 @@ import (
 // ErrFormat says that octets are no frame of a group.
 var ErrFormat = errors.New("entropy: not a frame of a group")
 
-// The first octet of each part of a frame.
+// The first octet of each part of a frame; parity.go has two more.
 const (
 	kindItem = 1 << 5 // uvarint octets of the rest, tag (2), uvarint origin, number (6), hops (1), lifetime left (1), lifetime (1), body
 	kindFull = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
