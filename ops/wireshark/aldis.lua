@@ -26,7 +26,7 @@ local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU"
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
-local parts = { [2] = "all that its sender holds", "solicitation", "open message", "open message, young" }
+local parts = { [0] = "parity", "place in a block", "all that its sender holds", "solicitation", "open message", "open message, young" }
 local records = { "message", "item", "state", "no room for more" }
 
 -- The seal.
@@ -178,7 +178,7 @@ field("uint8", "open.hops", "Gateways that may take it after the next", base.DEC
 field("uint8", "open.left", "Lifetime left (eighths of powers of two seconds; from 132: for its names alone)")
 field("uint8", "open.life", "Lifetime (the same)")
 field("bytes", "open.content", "Content and signature")
-field("bytes", "open.rest", "Ranges")
+field("bytes", "open.rest", "Ranges, or sum")
 -- P_Mul.
 field("bytes", "pmul.body", "PDUs")
 field("uint8", "pmul.type", "Type", base.DEC, pdus, 0x0f)
@@ -616,7 +616,7 @@ local function linkprobe(c, tree)
 	c:bytes(tree, "linkprobe.fill", c:left())
 end
 
--- What entropy's frames say: messages up to the last, or up to a list, which runs to the end.
+-- What entropy's frames say: messages up to the last, their places and parities, or these up to a list, which runs to the end.
 local function open(c, tree)
 	tree:add(F["open.body"], c.tvb(c.at, c:left()))
 	while c:left() > 0 do
@@ -635,6 +635,14 @@ local function open(c, tree)
 			if kind == 4 then c:add(tree, "open.left", 1) end
 			c:add(tree, "open.life", 1)
 			c:bytes(tree, "open.content", after - c.at)
+		elseif kind == 0 then
+			c:add(tree, "open.kind", 1)
+			local after = c:varint()
+			after = c.at + after
+			c:add(tree, "open.tag", 2)
+			c:bytes(tree, "open.rest", after - c.at)
+		elseif kind == 1 then
+			c:add(tree, "open.kind", 1)
 		else
 			c:add(tree, "open.kind", 1)
 			c:add(tree, "open.tag", 2)

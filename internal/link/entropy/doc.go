@@ -7,8 +7,8 @@
 // names the ports, sends the frames of Next whenever the air of a port is free, and passes received frames to Receive. It
 // has authenticated their sender, the neighbour. Config.Verify authenticates the origin of a message.
 //
-// Memory is bounded: MostGroups, back numbers of each origin, Config.Most octets of messages, mostQueue entries of a port.
-// The time spent is mostly that of a signature for each new message.
+// Memory is bounded: MostGroups, back numbers of each origin, Config.Most octets of messages, mostQueue entries of a port,
+// a parity of each origin. The time spent is mostly that of a signature for each new message.
 //
 // The package is pure. Read entropy.go first, then:
 //
@@ -17,4 +17,5 @@
 //   - wire.go: how messages, digests and solicitations are written
 //   - exchange.go: digests, solicitations and repair
 //   - port.go: frames that wait for the air of a port
+//   - parity.go: sums of messages on shared channels, from which nodes restore those that they lack
 package entropy

@@ -41,6 +41,7 @@ type Item struct {
 	Expires time.Time // no later than Life allows
 	About   uint8     // what the node that made or read it in this run counts its octets as; it does not cross
 	Names   bool      // later messages refer to what it names: it is held until Until. Its origin has signed that, too.
+	spoken  time.Time // when it last went over a port, as far as this node knows
 }
 
 // beyond is how long a message is held after its lifetime for those that refer to it.
@@ -248,6 +249,7 @@ func (e *Engine) Receive(now time.Time, id PortID, from uint16, body []byte) (r 
 		return Result{Dropped: []string{"group_port"}}
 	}
 	e.drops = nil
+	place := byte(0)
 	for len(body) > 0 {
 		kind := body[0] & kindMask
 		flags := body[0] &^ kindMask
@@ -256,9 +258,10 @@ func (e *Engine) Receive(now time.Time, id PortID, from uint16, body []byte) (r 
 		case kindItem, kindYoung:
 			var it Item
 			if it, body, err = parseItem(now, body[0], body[1:]); err == nil {
-				if e.heard(now, p, from, it) {
-					r.New = append(r.New, it)
+				if e.heard(now, p, from, it, place) {
+					r.New = append(append(r.New, it), e.restore(now, p, e.groups[it.Tag], it.Origin)...)
 				}
+				place = 0
 			}
 		case kindFull:
 			var f full
@@ -269,6 +272,13 @@ func (e *Engine) Receive(now time.Time, id PortID, from uint16, body []byte) (r 
 			var a asked
 			if a, body, err = parseAsk(body[1:]); err == nil {
 				e.give(now, p, from, &a)
+			}
+		case kindPlace:
+			place, body = flags, body[1:]
+		case kindParity:
+			var c parity
+			if c, body, err = parseParity(flags, body[1:]); err == nil {
+				r.New = append(r.New, e.coded(now, p, from, c)...)
 			}
 		default:
 			err = ErrFormat
@@ -307,20 +317,24 @@ func (e *Engine) ignored(now time.Time, from uint16) bool {
 	return f != nil && f.count >= forgetAfter && now.Sub(f.since) < time.Minute
 }
 
-// heard takes a message that a neighbour has passed on; true: it is new here.
-func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
+// heard takes a message that a neighbour has passed on, with its place in a block; true: it is new here.
+func (e *Engine) heard(now time.Time, p *port, from uint16, it Item, place byte) bool {
 	g := e.groups[it.Tag]
 	if g == nil {
 		e.drop("group_unknown")
 		return false
 	}
 	e.member(from, it.Tag)
-	it.Hops = max(it.Hops, 1) - 1
+	it.Hops, it.spoken = max(it.Hops, 1)-1, now
 	if o := g.origins[it.Origin]; o != nil && o.received(it.Number) {
-		if h := o.items[it.Number]; h != nil && string(h.Body) != string(it.Body) {
+		h := o.items[it.Number]
+		if h != nil && string(h.Body) != string(it.Body) {
 			e.forges(now, from)
 			e.drop("group_changed")
 		} else {
+			if h != nil {
+				h.spoken = now
+			}
 			e.spoken(now, p, it.Tag, it.Name, from)
 			e.drop("group_again")
 		}
@@ -349,6 +363,9 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
 	}
 	if !e.hold(now, g, it) {
 		return false
+	}
+	if from == it.Origin && p.Shared {
+		e.promise(now, p, g, &it, place)
 	}
 	if it.Number > top+1 {
 		e.missed(now, p, g, from, &it, top)

@@ -121,7 +121,7 @@ func TestLiarsGetNoMoreThanAShare(t *testing.T) {
 		}
 		liars := []int{2, 8, 13}
 		var lie func()
-		lie = func() { // forged origins, false digests and lists, endless solicitations
+		lie = func() { // forged origins, false digests and lists, wrong parities, endless solicitations
 			for _, i := range liars {
 				for _, p := range f.nodes[i].ports {
 					for _, id := range p.Peers {
@@ -135,6 +135,8 @@ func TestLiarsGetNoMoreThanAShare(t *testing.T) {
 						far.Digest(f.now, port, me, tag, uint16(f.rand.IntN(65536)), true)
 						promise := full{tag: tag, last: 65535, entries: []entry{{origin: 1, top: uint64(f.rand.IntN(65536)), run: 20}}}
 						f.take(int(id-1), far.Receive(f.now, port, me, promise.append(nil)))
+						wrong := parity{tag: tag, first: Name{Number: uint64(f.rand.IntN(100))}, count: 4, hops: 3, sum: make([]byte, 60)}
+						f.take(int(id-1), far.Receive(f.now, port, me, wrong.append([]byte{kindPlace | 3})))
 						all := asked{tag: tag, spans: []span{{1, 1, 128}, {2, 1, 128}, {3, 1, 128}, {4, 1, 128}}}
 						f.take(int(id-1), far.Receive(f.now, port, me, all.append(nil)))
 					}
@@ -294,6 +296,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(appendItem(nil, time.Unix(1e9, 0), &it))
 	f.Add((&full{tag: tag, last: 65535, entries: []entry{{origin: 2, top: 5, run: 3, bits: []byte{1}, below: true}, {origin: 99, top: 7, run: 1}}}).append(nil))
 	f.Add((&asked{tag: tag, spans: []span{{2, 1, 3}, {2, 9, 1}, {5, 1, 128}}}).append(nil))
+	f.Add((&parity{tag: tag, first: it.Name, count: 1, hops: 3, sum: mix(nil, &it)}).append(appendItem([]byte{kindPlace | 2}, time.Unix(1e9, 0), &it)))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		net := newFleet(t, 2, 1, sat(0, 1))
 		net.nodes[0].Receive(net.now, PortID(2), 2, b)

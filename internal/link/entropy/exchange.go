@@ -148,6 +148,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	if len(lacks) > 0 {
 		e.ask(now, now, p, g, from, lacks, false)
 	}
+	extra = slices.DeleteFunc(extra, func(n Name) bool { return p.comes(now, g, n) })
 	if len(extra) == 0 {
 		return
 	}
@@ -251,19 +252,26 @@ func (e *Engine) ask(now, at time.Time, p *port, g *group, from uint16, lacks []
 		}
 	}
 	slices.SortFunc(lacks, compareNames)
-	var names []Name
+	var all, names []Name
 	for _, n := range lacks {
 		if g.asks[n.key()] == nil && asked < mostAsked {
-			g.asks[n.key()] = &ask{port: p.ID, from: from, guess: guess}
-			names = append(names, n.key())
+			a := &ask{port: p.ID, from: from, guess: guess}
+			g.asks[n.key()] = a
+			all = append(all, n.key())
 			asked++
+			if parity := g.origins[n.Origin].promised(now, n.Number); parity.IsZero() {
+				names = append(names, n.key())
+			} else {
+				a.at = parity.Add(e.jitter(p.Trip))
+				g.hasten(g.origins[n.Origin].block, n, now.Add(e.jitter(p.Trip))) // the parity restores one
+			}
 		}
 	}
-	if len(names) > 0 && e.afford(now, p, from, answerOctets) {
+	if len(all) > 0 && e.afford(now, p, from, answerOctets) {
 		e.solicit(at, p, g, from, names)
 		return
 	}
-	for _, n := range names {
+	for _, n := range all {
 		delete(g.asks, n)
 	}
 }
@@ -439,6 +447,9 @@ func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Na
 		return false
 	}
 	s.gifts[key]++
+	if n.Origin == e.cfg.Self {
+		p.talk(e, now, g.tag).lose(n.Number)
+	}
 	if p.Shared && len(p.Peers) > fewPeers { // others usually lack it as well
 		to = 0
 	}

@@ -16,16 +16,23 @@ type radio struct {
 	shared bool
 	bps    int
 	trip   time.Duration
-	loss   float64 // in bursts
+	loss   float64       // in bursts
+	turn   time.Duration // where another talks next
+	talker int
+	evenly float64 // of each frame and receiver
 	bad    map[[2]int]time.Time
 	deaf   map[[2]int]bool // the first node does not hear the second
 	free   map[int]time.Time
 	sent   int // octets above UDP
 	items  int // octets of messages, sent first and again
 	repair int
+	kinds  map[string]int // frames
 }
 
-const overhead = 28 + 19
+const (
+	overhead = 28 + 19
+	proof    = 4 // of a datagram to all, for each peer; counted where turn is set
+)
 
 // fleet is nodes in virtual time.
 type fleet struct {
@@ -44,6 +51,8 @@ type fleet struct {
 	drops    map[string]int
 	next     map[int]uint64
 	life     time.Duration
+	said     map[Name]time.Time
+	took     []time.Duration // of messages in said
 }
 
 type event struct {
@@ -54,7 +63,7 @@ type event struct {
 const tag = Tag(7)
 
 func newFleet(t *testing.T, n int, seed uint64, radios ...*radio) *fleet {
-	f := &fleet{t: t, now: time.Unix(1e9, 0), rand: rand.New(rand.NewPCG(seed, 1)), radios: radios, away: map[int]bool{}, drops: map[string]int{}, next: map[int]uint64{}, life: 12 * time.Hour}
+	f := &fleet{t: t, now: time.Unix(1e9, 0), rand: rand.New(rand.NewPCG(seed, 1)), radios: radios, away: map[int]bool{}, drops: map[string]int{}, next: map[int]uint64{}, life: 12 * time.Hour, said: map[Name]time.Time{}}
 	f.start = f.now
 	for i := range n {
 		f.hears = append(f.hears, hearing.New(hearing.Name{ID: uint16(i + 1), Start: f.startOf(i)}))
@@ -236,12 +245,30 @@ func (f *fleet) send(i int, p *port, r *radio, s Say) {
 	if s.Body == nil {
 		octets += 5
 	}
+	if r.turn > 0 && s.To == 0 {
+		octets += proof * len(p.Peers)
+	}
 	r.sent += octets
 	r.repair += s.Repairs
-	if len(s.Body) > 0 && s.Body[0] >= kindItem {
+	kind := "digest"
+	if s.Body != nil {
+		kind = map[byte]string{kindItem: "item", kindYoung: "item", kindPlace: "item", kindFull: "full", kindAsk: "ask", kindParity: "parity"}[s.Body[0]&kindMask]
+		if kind == "item" && s.Repairs > 0 {
+			kind = "repair"
+		}
+	}
+	if r.kinds == nil {
+		r.kinds = map[string]int{}
+	}
+	r.kinds[kind]++
+	if kind == "item" {
 		r.items += len(s.Body) - s.Repairs
 	}
 	air := time.Duration(octets*8) * time.Second / time.Duration(r.bps)
+	if r.talker != i {
+		air += r.turn
+	}
+	r.talker = i
 	r.free[f.lane(i, p)] = f.now.Add(air)
 	for _, id := range p.Peers {
 		j := int(id) - 1
@@ -253,7 +280,11 @@ func (f *fleet) send(i int, p *port, r *radio, s Say) {
 		if !p.Shared {
 			port |= PortID(i + 1)
 		}
-		f.at(air+r.trip/4, func() {
+		delay := r.trip / 4
+		if r.turn > 0 {
+			delay = r.turn
+		}
+		f.at(air+delay, func() {
 			if f.away[j] {
 				return
 			}
@@ -269,6 +300,9 @@ func (f *fleet) send(i int, p *port, r *radio, s Say) {
 func (f *fleet) take(node int, got Result) {
 	for _, it := range got.New {
 		f.got[node][it.Name]++
+		if at, is := f.said[it.Name]; is {
+			f.took = append(f.took, f.now.Sub(at))
+		}
 		if string(it.Body[:4]) != "true" {
 			f.t.Errorf("node %d took a forged message", node)
 		}
@@ -280,6 +314,9 @@ func (f *fleet) take(node int, got Result) {
 
 // lost says whether a datagram is lost: in bursts of 4 s on average, at the channel's rate of loss.
 func (f *fleet) lost(r *radio, i, j int) bool {
+	if r.evenly > 0 {
+		return f.rand.Float64() < r.evenly
+	}
 	if r.loss == 0 {
 		return false
 	}

@@ -39,6 +39,7 @@ const (
 	sayDigest
 	sayFull
 	sayAsk
+	sayParity
 )
 
 // want is a frame that waits for the air of a port.
@@ -51,9 +52,10 @@ type want struct {
 	repair  bool   // sayItem: the message was requested, or a neighbour lacks it
 	lacking uint16 // sayItem: not requested; the list of this neighbour lacked it
 	spans   []span
-	parting bool // sayDigest: this node is not in the group any more
-	fresh   bool // sayDigest: it asks for an answer
-	wide    bool // sayFull
+	parting bool   // sayDigest: this node is not in the group any more
+	fresh   bool   // sayDigest: it asks for an answer
+	wide    bool   // sayFull
+	block   *block // sayParity
 }
 
 // Say is a frame to send. It is a digest where Body is nil.
@@ -104,7 +106,7 @@ func (e *Engine) Wake(now time.Time) {
 		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return (w.kind != sayItem || w.repair) && !w.parting })
 		for _, tag := range e.tags {
 			t := p.talk(e, now, tag)
-			t.at, t.same = now, false
+			t.at, t.same, t.block = now, false, nil
 		}
 	}
 }
@@ -139,11 +141,13 @@ func (e *Engine) Check(now time.Time, tag Tag) {
 // talk is the state of the digests of one group on one port.
 type talk struct {
 	at       time.Time // when the next is due
+	last     time.Time // when the last was
 	interval time.Duration
 	same     bool      // since the last digest, another node has sent what this node would send
 	said     time.Time // when this node sent a digest, and the list of all that it holds
 	told     time.Time
 	idle     int // differences in a row that brought no message
+	coding
 }
 
 // mostInterval is the longest time between two digests, while all agree.
@@ -317,13 +321,14 @@ func (e *Engine) Step(now time.Time) {
 	for _, p := range e.ports {
 		for _, tag := range e.tags {
 			t := p.talk(e, now, tag)
+			p.close(now, t)
 			if !due.Reached(now, t.at) {
 				continue
 			}
 			if !t.same && !p.waits(sayDigest, tag) && (p.Hub || !e.hub(p.Channel, tag)) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
-			t.same, t.at = false, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
+			t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
 			t.interval = min(p.slower()*t.interval, mostInterval)
 		}
 	}
@@ -336,6 +341,9 @@ func (e *Engine) Due() (at time.Time) {
 	for _, p := range e.ports {
 		for _, t := range p.talks {
 			at = due.Earliest(at, t.at)
+			if t.block != nil {
+				at = due.Earliest(at, t.block.until)
+			}
 		}
 	}
 	for _, g := range e.groups {
@@ -442,14 +450,16 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 			}
 			continue
 		}
-		if len(part) > 0 {
-			at = len(s.Body)
+		if len(part) == 0 { // the message is not held any more
+			continue
 		}
-		s.Body = append(s.Body, part...)
 		about := uint8(0)
 		if w.kind == sayItem {
 			about = e.item(w.tag, w.name).About
+			s.Body = e.place(now, p, &w, s.Body)
 		}
+		at = len(s.Body)
+		s.Body = append(s.Body, part...)
 		s.About[about] += len(part)
 		if w.repair {
 			s.Repairs += len(part)
@@ -488,6 +498,8 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	case sayFull:
 		p.talk(e, now, w.tag).told = now
 		return g.full(w.wide, room)
+	case sayParity:
+		return w.block.append(nil)
 	}
 	return nil
 }

@@ -34,6 +34,9 @@ type origin struct {
 	seen   [back / 64]uint64
 	items  map[uint64]*Item
 	octets int
+	parity *parity   // of the last block that lacks more than one message; nil: none
+	block  uint64    // the first number of the last block that was heard of
+	due    time.Time // when its parity is here at the latest
 }
 
 func (o *origin) bit(n uint64) (word *uint64, mask uint64) {

@@ -11,7 +11,7 @@ import (
 // ErrFormat says that octets are no frame of a group.
 var ErrFormat = errors.New("entropy: not a frame of a group")
 
-// The first octet of each part of a frame.
+// The first octet of each part of a frame; parity.go has two more.
 const (
 	kindItem  = 4 << 5 // without flagLast uvarint octets of the rest; tag (2), uvarint origin, number (6), lifetime left (1), lifetime (1), body
 	kindYoung = 5 << 5 // the same without the lifetime left: young
