@@ -50,6 +50,7 @@
 //   - groupair.go: when groups take the air, and how much of it
 //   - groupstatus.go: groups in the status
 //   - rollup.go: reports of the gateways of a fleet to the headquarters
+//   - groupnames.go: names of flows in open messages, or their hash
 //   - groupsecrets.go: groups with a key of their own
 //
 // State of sites, and messages after the carrier:

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -81,6 +82,7 @@ type groups struct {
 	engine  *entropy.Engine // nil: no group was ever joined
 	ordered map[string]byte // by name, as bucketGroup has it
 	secrets groupSecrets
+	naming  groupNames
 	names   map[entropy.Tag]string
 	numbers map[entropy.Tag]uint64 // of the last messages of this run, also in groups that were left
 	saved   []api.Record           // of bucketOpen, until the first Step
@@ -89,7 +91,7 @@ type groups struct {
 	heard   map[int]time.Time // by bearer: when another node last spoke P_Mul there
 	refused uint64            // messages that were too long to be open
 	hearing *hearing.Net
-	said    *due.Recent[[sha256.Size]byte] // bodies already sent, for a site that opens a pipe after others
+	said    *due.Recent[[sha256.Size]byte] // messages already sent, for a site that opens a pipe after others
 }
 
 // mostSaid is how many of its last messages this node recognises.
@@ -111,7 +113,7 @@ const mostOpen = 8 << 20
 const groupLimit = frame.OpenOverhead + 20 + len(seal.Signature{})
 
 func newGroups(g *Gateway) (*groups, error) {
-	gs := &groups{g: g, said: due.NewRecent[[sha256.Size]byte](mostSaid), ordered: map[string]byte{}, secrets: newGroupSecrets(), names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{},
+	gs := &groups{g: g, said: due.NewRecent[[sha256.Size]byte](mostSaid), ordered: map[string]byte{}, secrets: newGroupSecrets(), naming: groupNames{map[naming]uint64{}, fewNames}, names: map[entropy.Tag]string{}, numbers: map[entropy.Tag]uint64{}, muted: map[int]bool{}, heard: map[int]time.Time{},
 		hearing: hearing.New(hearing.Name{ID: g.cfg.ID, Start: g.cfg.Incarnation.Number})}
 	for _, c := range g.cfg.Groups {
 		if err := entropy.CheckName(c.Name); err != nil {
@@ -134,7 +136,7 @@ func (gs *groups) restore(r api.Record) error {
 		gs.secrets.standing[string(r.Key)] = r.Value
 		return nil
 	case bucketUnread:
-		return gs.secrets.restore(r.Key)
+		return gs.secrets.restore(r.Key, r.Value)
 	case bucketKeyless:
 		return gs.secrets.restoreKeyless(r.Key, r.Value)
 	}
@@ -162,6 +164,14 @@ func (gs *groups) start(now time.Time) {
 	gs.saved = nil
 	if gs.engine == nil {
 		gs.sayKeyless(now) // in no group they cannot be said any more
+		return
+	}
+	for _, tag := range gs.engine.Tags() {
+		for _, it := range gs.engine.Named(tag) {
+			if flow, ok := gs.defined(now, &it); ok {
+				gs.learn(naming{tag, it.Origin, flow.Ref()}, &it)
+			}
+		}
 	}
 }
 
@@ -276,10 +286,16 @@ func (gs *groups) leaveRest(now time.Time) {
 const groupPurpose = "aldis open message 1"
 
 // signed is the text that an origin signs. It has the group's name, because two groups may have the same tag.
-func signed(name string, it *entropy.Item, body []byte) []byte {
-	text := append([]byte(name), 0)
+func (gs *groups) signed(it *entropy.Item, body []byte) []byte {
+	text := append([]byte(gs.names[it.Tag]), 0) // no name has an octet below that of a blank
+	if it.Names {
+		text[len(text)-1] = 1
+	}
 	return append(it.Signed(text), body...)
 }
+
+// content is a message without its signature.
+func content(it *entropy.Item) []byte { return it.Body[:len(it.Body)-len(seal.Signature{})] }
 
 // verify says whether a message is from the origin that it names.
 func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
@@ -288,7 +304,7 @@ func (gs *groups) verify(it *entropy.Item) entropy.Verdict {
 	switch {
 	case !ok || gs.g.byID[it.Origin] == nil:
 		return entropy.Stranger
-	case split < 0 || !public.Verify(groupPurpose, signed(gs.names[it.Tag], it, it.Body[:split]), seal.Signature(it.Body[split:])):
+	case split < 0 || !public.Verify(groupPurpose, gs.signed(it, content(it)), seal.Signature(it.Body[split:])):
 		return entropy.Forged
 	}
 	return entropy.Genuine
@@ -301,14 +317,12 @@ func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 	if m.Open == "" || !m.Published || m.Token != 0 || gs.engine == nil || gs.names[tag] != m.Open || gs.secrets.leaves(tag) {
 		return false
 	}
-	g := gs.g
-	body, err := envelope.Packed(&g.coders.plain, envelope.Message{Payload: m}, 0, true, &envelope.Texts{Coder: &g.coders.plain, Rules: g.cfg.Rules})
-	if err != nil || len(body)+gs.secrets.octets(tag) > gs.room() {
+	same := *m
+	same.Expires = time.Time{}
+	whole, err := envelope.Append(nil, envelope.Message{Payload: &same}, 0, true)
+	if err != nil {
 		gs.refused++
 		return false
-	}
-	if news := gs.said.Add(sha256.Sum256(body)); again && !news {
-		return true
 	}
 	life, hops := DefaultGroupLife, entropy.MostHops
 	if c := gs.configured(m.Open); c != nil {
@@ -318,8 +332,18 @@ func (gs *groups) say(now time.Time, m *site.Message, again bool) bool {
 		life = m.Expires.Sub(now)
 	}
 	it := gs.item(now, tag, life, hops)
+	body, n, says, err := gs.pack(now, &it, m)
+	if err != nil || len(body)+gs.secrets.octets(tag) > gs.room() {
+		gs.refused++
+		return false
+	}
+	if news := gs.said.Add(sha256.Sum256(whole)); again && !news {
+		return true
+	}
 	if body, ok := gs.seal(now, &it, body); ok {
-		gs.utter(now, it, body)
+		if gs.utter(now, it, body); says {
+			gs.learn(n, &it)
+		}
 		return true
 	}
 	return gs.wait(*m, now.Add(life))
@@ -338,6 +362,9 @@ func (gs *groups) configured(name string) *GroupConfig {
 // item is the next message of this node in a group, without its body.
 func (gs *groups) item(now time.Time, tag entropy.Tag, life time.Duration, hops int) entropy.Item {
 	number := max(gs.engine.NextNumber(tag), gs.numbers[tag]+1)
+	if last := gs.numbers[tag]; last > 0 && number > last+1 { // put back, it has used numbers twice: names that it has said since may have reached nobody
+		maps.DeleteFunc(gs.naming.number, func(n naming, _ uint64) bool { return n.tag == tag && n.origin == gs.g.cfg.ID })
+	}
 	if number == 1 {
 		number = entropy.FirstNumber(gs.g.cfg.Incarnation.Number)
 	}
@@ -348,7 +375,7 @@ func (gs *groups) item(now time.Time, tag entropy.Tag, life time.Duration, hops 
 
 // utter signs a message and gives it to its group.
 func (gs *groups) utter(now time.Time, it entropy.Item, body []byte) {
-	signature := gs.g.cfg.Trust.Own.Sign(groupPurpose, signed(gs.names[it.Tag], &it, body))
+	signature := gs.g.cfg.Trust.Own.Sign(groupPurpose, gs.signed(&it, body))
 	it.Body = append(slices.Clone(body), signature[:]...)
 	gs.numbers[it.Tag] = it.Number
 	gs.engine.Say(now, it)
@@ -376,13 +403,12 @@ const openQueue frame.Queue = 0xfe
 // open hands a message of a group to its adapter.
 func (gs *groups) open(now time.Time, it entropy.Item) {
 	g, p := gs.g, gs.g.byID[it.Origin]
-	body, ok := gs.unseal(now, &it, it.Body[:len(it.Body)-len(seal.Signature{})])
+	body, ok := gs.unseal(now, &it, content(&it))
 	if !ok {
 		return
 	}
-	m, _, _, err := envelope.ParseCoded(body, nil, &envelope.Texts{Coder: &g.coders.plain})
-	if err != nil || m.Payload == nil || !m.Payload.Published || m.Payload.Adapter == site.Relay {
-		g.Drop("group_unreadable")
+	m, ok := gs.unpack(now, &it, body)
+	if !ok {
 		return
 	}
 	if !g.cfg.Filter.Empty() && !g.crossing.carries(now, site.In, p.ID, g.adapters.describe(m.Payload)) {

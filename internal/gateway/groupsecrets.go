@@ -20,14 +20,14 @@ import (
 // Buckets of the journal, besides those of groups.
 const (
 	bucketGroupKeys = "group-keys"   // name -> keys.GroupKeys.Standing
-	bucketUnread    = "group-unread" // tag, origin, number of a message -> 1: its key is not here
+	bucketUnread    = "group-unread" // tag, origin, number of a message -> 1: its key is not here; 4 octets: nor are the names with this hash
 	bucketKeyless   = "group-unsaid" // order -> octets of the group's name, name, envelope in full
 )
 
 // Bounds.
 const (
 	mostKeyless = 64   // messages that wait until they can be sealed
-	mostUnread  = 1024 // messages whose key is not here
+	mostUnread  = 1024 // messages of one origin that cannot be read yet
 	// partingTime is how long a node that has left a group with a key stays among the group's neighbours: its last message may need repair.
 	partingTime = 4 * time.Minute
 	// sureFor is how long a member seals after a neighbour has said that it knows no more; after sureAsks it asks a neighbour again. So a
@@ -45,8 +45,8 @@ type groupSecrets struct {
 	standing map[string][]byte // of the journal, by name
 	parting  map[entropy.Tag]time.Time
 	keyless  []keyless
-	last     uint64                    // order of the last of keyless
-	unread   map[unread]time.Time      // since when; never: this node has joined again since
+	last     uint64 // order of the last of keyless
+	unread   map[unread]lack
 	lost     uint64                    // messages for which no key came, of this node too
 	at       time.Time                 // when unread is looked through
 	asked    map[entropy.Tag]time.Time // when a neighbour was last asked whether it knows more
@@ -58,13 +58,21 @@ type keyless struct {
 	*site.Message
 }
 
+// unread is a message that cannot be read yet.
 type unread struct {
 	tag entropy.Tag
 	entropy.Name
 }
 
+// lack is what is not here: its key, or the names with a hash.
+type lack struct {
+	since time.Time // of a key; never: this node has joined again since
+	names bool
+	ref   uint32
+}
+
 func newGroupSecrets() groupSecrets {
-	return groupSecrets{of: map[entropy.Tag]*keys.GroupKeys{}, standing: map[string][]byte{}, parting: map[entropy.Tag]time.Time{}, unread: map[unread]time.Time{}, asked: map[entropy.Tag]time.Time{}}
+	return groupSecrets{of: map[entropy.Tag]*keys.GroupKeys{}, standing: map[string][]byte{}, parting: map[entropy.Tag]time.Time{}, unread: map[unread]lack{}, asked: map[entropy.Tag]time.Time{}}
 }
 
 func (u unread) key() []byte {
@@ -87,13 +95,15 @@ func (s *groupSecrets) restoreKeyless(key, value []byte) error {
 	return nil
 }
 
-// restore reads a key of bucketUnread.
-func (s *groupSecrets) restore(key []byte) error {
+// restore reads a record of bucketUnread.
+func (s *groupSecrets) restore(key, value []byte) error {
 	if len(key) != 12 {
 		return mail.ErrRecord
 	}
 	u := unread{entropy.Tag(binary.BigEndian.Uint16(key)), entropy.Name{Origin: binary.BigEndian.Uint16(key[2:]), Number: binary.BigEndian.Uint64(key[4:])}}
-	s.unread[u] = time.Time{}
+	if s.unread[u] = (lack{}); len(value) == 4 {
+		s.unread[u] = lack{names: true, ref: binary.BigEndian.Uint32(value)}
+	}
 	s.at = time.Unix(0, 0)
 	return nil
 }
@@ -219,7 +229,7 @@ func (gs *groups) seal(now time.Time, it *entropy.Item, body []byte) ([]byte, bo
 		if gs.assure(now, it.Tag); !gs.sure(now, it.Tag) {
 			return nil, false
 		}
-		return k.Seal(it.Number, signed(gs.names[it.Tag], it, nil), body)
+		return k.Seal(it.Number, gs.signed(it, nil), body)
 	}
 	return body, true
 }
@@ -231,41 +241,71 @@ func (gs *groups) unseal(now time.Time, it *entropy.Item, body []byte) ([]byte, 
 	if k == nil {
 		return body, !s.leaves(it.Tag)
 	}
-	h, err := k.Hear(now, it.Origin, it.Number, signed(gs.names[it.Tag], it, nil), body)
-	u := unread{it.Tag, it.Name}
+	h, err := k.Hear(now, it.Origin, it.Number, gs.signed(it, nil), body)
 	switch {
 	case err != nil:
 		gs.g.Drop("group_unreadable")
-	case h.Lacking && len(s.unread) < mostUnread:
-		s.unread[u], s.at = now, due.Earliest(s.at, now.Add(missing))
-		gs.g.Record(bucketUnread, u.key(), []byte{1})
 	case h.Lacking:
-		s.lost++
+		gs.await(now, it, lack{since: now})
 	case h.Changed:
 		gs.keep(it.Tag)
 	}
 	if h.NewKey {
-		gs.readable(now, it.Tag)
+		gs.keyed(now, it.Tag)
 	}
 	return h.Content, h.Content != nil
+}
+
+// await notes that a message cannot be read yet.
+func (gs *groups) await(now time.Time, it *entropy.Item, l lack) {
+	s, waiting := &gs.secrets, 0
+	for u := range s.unread {
+		if u.Origin == it.Origin {
+			waiting++
+		}
+	}
+	if waiting >= mostUnread {
+		gs.lose(l)
+		return
+	}
+	u, value := unread{it.Tag, it.Name}, []byte{1}
+	if l.names {
+		value = binary.BigEndian.AppendUint32(nil, l.ref)
+	}
+	s.unread[u], s.at = l, due.Earliest(s.at, now.Add(missing))
+	gs.g.Record(bucketUnread, u.key(), value)
+}
+
+// lose counts a message that will not be read.
+func (gs *groups) lose(l lack) {
+	if l.names {
+		gs.g.Drop("group_unnamed")
+	} else {
+		gs.secrets.lost++
+	}
 }
 
 func (gs *groups) keep(tag entropy.Tag) {
 	gs.g.Record(bucketGroupKeys, []byte(gs.names[tag]), gs.secrets.of[tag].Standing())
 }
 
-// read forgets that the key of a message is not here.
+// read forgets that a message cannot be read yet.
 func (gs *groups) read(u unread) {
 	delete(gs.secrets.unread, u)
 	gs.g.Record(bucketUnread, u.key(), nil)
 }
 
-// readable tries again, with a new key, to read and to send messages that it could not.
-func (gs *groups) readable(now time.Time, tag entropy.Tag) {
-	s := &gs.secrets
+// keyed tries again, with a new key, to read and to send messages that it could not.
+func (gs *groups) keyed(now time.Time, tag entropy.Tag) {
+	gs.readable(now, func(u unread, l lack) bool { return u.tag == tag && !l.names })
+	gs.sayKeyless(now)
+}
+
+// readable tries again to read messages.
+func (gs *groups) readable(now time.Time, which func(u unread, l lack) bool) {
 	var list []unread
-	for u := range s.unread {
-		if u.tag == tag {
+	for u, l := range gs.secrets.unread {
+		if which(u, l) {
 			list = append(list, u)
 		}
 	}
@@ -278,7 +318,6 @@ func (gs *groups) readable(now time.Time, tag entropy.Tag) {
 			gs.open(now, it)
 		}
 	}
-	gs.sayKeyless(now)
 }
 
 // sayKeyless tries again to send messages that wait until they can be sealed.
@@ -300,22 +339,23 @@ func (gs *groups) sayKeyless(now time.Time) {
 	}
 }
 
-// missed looks through messages that cannot be read. If one was sent long after this node joined, the node joins again.
+// missed looks through messages that cannot be read. If one whose key is not here was sent long after this node joined, the node joins again.
 func (gs *groups) missed(now time.Time) {
 	s := &gs.secrets
-	for u, since := range s.unread {
+	for u, l := range s.unread {
 		it, held := gs.engine.Item(u.tag, u.Name)
 		switch {
-		case !held || s.of[u.tag] == nil:
+		case !held || s.of[u.tag] == nil && !l.names:
 			gs.read(u)
-			s.lost++
-		case since.IsZero(): // of an earlier run
-			s.unread[u] = now
-		case since != never && !now.Before(since.Add(missing)):
+			gs.lose(l)
+		case l.names:
+		case l.since.IsZero(): // of an earlier run
+			s.unread[u] = lack{since: now}
+		case l.since != never && !now.Before(l.since.Add(missing)):
 			if said := it.Expires.Add(-entropy.LifeOf(it.Life)); said.After(s.of[u.tag].Since().Add(missing)) {
 				s.of[u.tag].Missed()
 			}
-			s.unread[u] = never
+			s.unread[u] = lack{since: never}
 		}
 	}
 	if s.at = (time.Time{}); len(s.unread) > 0 {
@@ -356,7 +396,7 @@ func (gs *groups) turnSecrets(now time.Time) {
 		}
 		if len(says) > 0 {
 			gs.keep(tag)
-			gs.readable(now, tag)
+			gs.keyed(now, tag)
 		}
 	}
 }

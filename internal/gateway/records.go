@@ -72,7 +72,7 @@ var buckets = map[string]string{
 	bucketGroup:       "that this gateway is in a group, or has left it",
 	bucketOpen:        "an open message of a group, or which were received",
 	bucketGroupKeys:   "the keys of a group, and who is in it",
-	bucketUnread:      "that the key of an open message is not here",
+	bucketUnread:      "that an open message cannot be read yet: its key or its names are not here",
 	bucketKeyless:     "an open message of this site that waits for a key",
 	bucketIdentity:    "who the gateway is to JXTA peers",
 }

@@ -26,7 +26,7 @@ local pdus = { [0] = "Data_PDU", "Ack_PDU", "Address_PDU", "Discard_Message_PDU"
 local elided = { [0] = "a packet as it is", "DATA of one segment", "DATA", "FLUSH of one segment", "FLUSH", "NACK" }
 local forms = { [0] = "deflated", "Protocol Buffers", "brief" }
 local items = { "endpoint", "document", "listener", "question" }
-local parts = { "open message", "all that its sender holds", "solicitation" }
+local parts = { [2] = "all that its sender holds", "solicitation", "open message", "open message, young" }
 local records = { "message", "item", "state", "no room for more" }
 
 -- The seal.
@@ -172,8 +172,10 @@ field("uint8", "open.kind", "Part", base.DEC, parts, 0xe0)
 field("uint16", "open.tag", "Group", base.HEX)
 field("uint64", "open.origin", "Origin")
 field("bytes", "open.number", "Number (upper 32 bits: epoch)")
-field("uint8", "open.hops", "Gateways that may still take it")
-field("uint8", "open.left", "Lifetime left (eighths of powers of two seconds)")
+field("uint8", "open.last", "The last part", base.DEC, onoff, 0x10)
+field("uint8", "open.names", "Later ones refer to its names", base.DEC, onoff, 0x08)
+field("uint8", "open.hops", "Gateways that may take it after the next", base.DEC, nil, 0x07)
+field("uint8", "open.left", "Lifetime left (eighths of powers of two seconds; from 132: for its names alone)")
 field("uint8", "open.life", "Lifetime (the same)")
 field("bytes", "open.content", "Content and signature")
 field("bytes", "open.rest", "Ranges")
@@ -614,22 +616,27 @@ local function linkprobe(c, tree)
 	c:bytes(tree, "linkprobe.fill", c:left())
 end
 
--- What entropy's frames say: messages up to a list, which runs to the end.
+-- What entropy's frames say: messages up to the last, or up to a list, which runs to the end.
 local function open(c, tree)
 	tree:add(F["open.body"], c.tvb(c.at, c:left()))
 	while c:left() > 0 do
-		local kind = math.floor(c:add(tree, "open.kind", 1) / 32)
-		if kind == 1 then
-			local after = c:varint()
-			after = c.at + after
+		local head = c:peek():uint()
+		local kind = math.floor(head / 32)
+		if kind >= 4 then
+			c:flags(tree, "open.kind", "open.last", "open.names", "open.hops")
+			local after = c.to
+			if not bit(head, 0x10) then
+				local octets = c:varint()
+				after = c.at + octets
+			end
 			c:add(tree, "open.tag", 2)
 			c:number(tree, "open.origin")
 			c:bytes(tree, "open.number", 6)
-			c:add(tree, "open.hops", 1)
-			c:add(tree, "open.left", 1)
+			if kind == 4 then c:add(tree, "open.left", 1) end
 			c:add(tree, "open.life", 1)
 			c:bytes(tree, "open.content", after - c.at)
 		else
+			c:add(tree, "open.kind", 1)
 			c:add(tree, "open.tag", 2)
 			c:bytes(tree, "open.rest", c:left())
 		end

@@ -150,6 +150,11 @@ func (g *GroupKeys) Seal(number uint64, ad, content []byte) ([]byte, bool) {
 	return e.Seal(append([]byte{groupSealed}, m[:]...), groupTag, nonceOf(g.self, number), ad, content), true
 }
 
+// Newest says that a message of the group is sealed with the key in force.
+func (g *GroupKeys) Newest(body []byte) bool {
+	return len(body) > markOctets && body[0] == groupSealed && string(body[1:1+markOctets]) == g.Mark()
+}
+
 // Heard is the result of a message of a group.
 type Heard struct {
 	Content []byte // of the message; nil: it was about the group's key

@@ -39,6 +39,28 @@ type Item struct {
 	Body    []byte
 	Hops    uint8     // how often it may still be passed on
 	Expires time.Time // no later than Life allows
+	Names   bool      // later messages refer to what it names: it is held until Until. Its origin has signed that, too.
+}
+
+// beyond is how long a message is held after its lifetime for those that refer to it.
+func (it *Item) beyond() time.Duration {
+	if !it.Names {
+		return 0
+	}
+	return min(max(LifeOf(it.Life), time.Hour), MostLife/2)
+}
+
+// Until is when a message is dropped.
+func (it *Item) Until() time.Time { return it.Expires.Add(it.beyond()) }
+
+// mostBehind bounds how many numbers before a message the one lies that it refers to: a node that lacks that one asks for it
+// with the others that it lacks.
+const mostBehind = back / 2
+
+// Covers says whether a later message of the same origin may refer to this one: no node holds it for less time than that
+// message. Half of its lifetime is taken off because each of MostHops nodes may round it down by a twelfth.
+func (it *Item) Covers(later *Item) bool {
+	return it.Names && later.Number-it.Number <= mostBehind && it.Hops >= later.Hops && !later.Expires.After(it.Until().Add(-LifeOf(it.Life)/2))
 }
 
 // Bounds.
@@ -172,6 +194,18 @@ func (e *Engine) Item(tag Tag, n Name) (it Item, held bool) {
 	return it, false
 }
 
+// Named are the messages held of a group that name something for later ones, in no order.
+func (e *Engine) Named(tag Tag) (list []Item) {
+	for _, o := range e.groups[tag].origins {
+		for _, it := range o.items {
+			if it.Names {
+				list = append(list, *it)
+			}
+		}
+	}
+	return list
+}
+
 // Held is how many messages of a group are held, and their octets.
 func (e *Engine) Held(tag Tag) (messages, octets int) {
 	if g := e.groups[tag]; g != nil {
@@ -211,9 +245,9 @@ func (e *Engine) Receive(now time.Time, id PortID, from uint16, body []byte) (r 
 		flags := body[0] &^ kindMask
 		var err error
 		switch kind {
-		case kindItem:
+		case kindItem, kindYoung:
 			var it Item
-			if it, body, err = parseItem(now, body[1:]); err == nil {
+			if it, body, err = parseItem(now, body[0], body[1:]); err == nil {
 				if e.heard(now, p, from, it) {
 					r.New = append(r.New, it)
 				}
@@ -288,7 +322,7 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item) bool {
 		e.drop("group_ignored")
 		return false
 	}
-	if !it.Expires.After(now) || it.Origin == e.cfg.Self {
+	if !it.Until().After(now) || it.Origin == e.cfg.Self {
 		e.drop("group_late")
 		return false
 	}

@@ -277,7 +277,7 @@ func TestFullFormIsShort(t *testing.T) {
 		o := g.origin(id)
 		for n := FirstNumber(9); n < FirstNumber(9)+10; n++ {
 			o.note(n)
-			o.items[n] = &Item{}
+			o.items[n] = &Item{Hops: 1}
 		}
 	}
 	if got := len(g.full(false, 480)); got > 52 {

@@ -130,7 +130,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 		o, n := g.origins[id], theirs[id]
 		for number, it := range o.items {
 			// A message that ends at the neighbour is in none of its digests: if the neighbour lacks it, it asks.
-			if it.Hops > 1 && it.Expires.Sub(now) > 2*p.Trip && n.lacks(f, o, number) {
+			if it.Hops > 1 && it.Until().Sub(now) > 2*p.Trip && n.lacks(f, o, number) {
 				extra = append(extra, Name{id, number})
 			}
 		}
@@ -383,7 +383,7 @@ func (e *Engine) give(now time.Time, p *port, from uint16, a *asked) {
 		}
 		high := o.held()
 		for i := range s.count {
-			if n := expand(s.first+uint16(i), high); o.items[n] != nil && !e.offer(now, want{at: now}, p, g, from, Name{s.origin, n}) {
+			if n := expand(s.first+uint16(i), high); o.items[n].listed() && !e.offer(now, want{at: now}, p, g, from, Name{s.origin, n}) {
 				return
 			}
 		}

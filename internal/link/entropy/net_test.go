@@ -238,7 +238,7 @@ func (f *fleet) send(i int, p *port, r *radio, s Say) {
 	}
 	r.sent += octets
 	r.repair += s.Repairs
-	if len(s.Body) > 0 && s.Body[0] == kindItem {
+	if len(s.Body) > 0 && s.Body[0] >= kindItem {
 		r.items += len(s.Body) - s.Repairs
 	}
 	air := time.Duration(octets*8) * time.Second / time.Duration(r.bps)

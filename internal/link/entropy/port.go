@@ -427,6 +427,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 	}
 	s.To = first.to
 	var left []want
+	at := 0 // where the last part begins
 	for i, w := range p.queue {
 		if i < next || w.kind == sayDigest || w.to != first.to || w.at.After(now) {
 			left = append(left, w)
@@ -439,12 +440,19 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 			}
 			continue
 		}
+		if len(part) > 0 {
+			at = len(s.Body)
+		}
 		s.Body = append(s.Body, part...)
 		if w.repair {
 			s.Repairs += len(part)
 		}
 	}
 	p.queue = left
+	if len(s.Body) > 0 {
+		s.Body = endItem(s.Body, at)
+		s.Repairs = min(s.Repairs, len(s.Body))
+	}
 	return s, len(s.Body) > 0
 }
 
@@ -492,7 +500,7 @@ func (g *group) wanted(list []span) (spans []span) {
 // full lists the messages held of a group, for as many origins as there is room for. The origins change from call to call.
 func (g *group) full(wide bool, room int) []byte {
 	f := full{tag: g.tag, last: math.MaxUint16, wide: wide}
-	ids := slices.DeleteFunc(slices.Clone(g.ids), func(id uint16) bool { return len(g.origins[id].items) == 0 })
+	ids := slices.DeleteFunc(slices.Clone(g.ids), func(id uint16) bool { return g.origins[id].held() == 0 })
 	at := 0
 	if len(ids) > 0 {
 		at = g.turn % len(ids)
@@ -520,8 +528,8 @@ func (g *group) full(wide bool, room int) []byte {
 // entry lists the messages held of an origin.
 func (o *origin) entry(id uint16) entry {
 	n := entry{origin: id, top: o.held()}
-	low := o.lowest()
-	for n.run < back && o.items[n.top-n.run] != nil {
+	low := o.lowest((*Item).listed)
+	for n.run < back && o.items[n.top-n.run].listed() {
 		n.run++
 	}
 	for at := uint64(1); n.top >= n.run+at && n.top-n.run-at >= low && at < back; at++ {
@@ -529,7 +537,7 @@ func (o *origin) entry(id uint16) entry {
 		for uint64(len(n.bits)*8) <= i {
 			n.bits = append(n.bits, 0)
 		}
-		if o.items[n.top-n.run-at] != nil {
+		if o.items[n.top-n.run-at].listed() {
 			n.bits[i/8] |= 1 << (i % 8)
 		}
 	}

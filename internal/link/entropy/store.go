@@ -74,29 +74,38 @@ func (o *origin) note(n uint64) {
 	*word |= mask
 }
 
-// lowest is the lowest number held; 0: none is.
-func (o *origin) lowest() (low uint64) {
-	for n := range o.items {
-		if low == 0 || n < low {
+// listed says that a message may be passed on. One that may not is held for this node alone: it is in no digest, and
+// nobody is given it.
+func (it *Item) listed() bool { return it != nil && it.Hops > 0 }
+
+// lowest is the lowest number held of such messages; 0: none is.
+func (o *origin) lowest(which func(it *Item) bool) (low uint64) {
+	for n, it := range o.items {
+		if (low == 0 || n < low) && which(it) {
 			low = n
 		}
 	}
 	return low
 }
 
-// held is the highest number held; 0: none is.
+// held is the highest number listed; 0: none is.
 func (o *origin) held() (high uint64) {
-	for n := range o.items {
-		high = max(high, n)
+	for n, it := range o.items {
+		if it.listed() {
+			high = max(high, n)
+		}
 	}
 	return high
 }
 
-// mark is what a message adds to the sum of the messages held.
-func (n Name) mark() uint64 {
+// mark is what a message adds to the sum of the messages listed.
+func (it *Item) mark() uint64 {
+	if !it.listed() {
+		return 0
+	}
 	var b [10]byte
-	binary.BigEndian.PutUint16(b[:], n.Origin)
-	binary.BigEndian.PutUint64(b[2:], n.Number)
+	binary.BigEndian.PutUint16(b[:], it.Origin)
+	binary.BigEndian.PutUint64(b[2:], it.Number)
 	h := sha256.Sum256(b[:])
 	return binary.BigEndian.Uint64(h[:])
 }
@@ -132,22 +141,20 @@ func (e *Engine) hold(now time.Time, g *group, it Item) bool {
 	}
 	o.note(it.Number)
 	delete(g.asks, it.key())
-	if it.Hops == 0 { // it is not passed on, so it is not listed as held
-		e.recordOrigin(g, it.Origin)
-		return true
-	}
 	o.items[it.Number] = &it
 	o.octets += len(it.Body)
 	e.octets += len(it.Body)
 	g.sum += it.mark()
-	e.expires = due.Earliest(e.expires, it.Expires)
+	e.expires = due.Earliest(e.expires, it.Until())
 	e.cfg.Keep(itemKey(it.Tag, it.Name), encodeItem(&it))
 	e.recordOrigin(g, it.Origin)
 	for e.octets > e.cfg.Most {
 		e.squeeze()
 	}
 	for _, p := range e.ports {
-		p.changed(e, now, g.tag)
+		if it.listed() {
+			p.changed(e, now, g.tag)
+		}
 	}
 	return true
 }
@@ -163,7 +170,8 @@ func (g *group) origin(id uint16) *origin {
 	return o
 }
 
-// squeeze drops the oldest message of the origin that takes most room: an origin that floods loses its own messages.
+// squeeze drops the oldest message of the origin that takes most room, those that others refer to last: an origin that
+// floods loses its own messages.
 func (e *Engine) squeeze() {
 	var most *origin
 	var of *group
@@ -176,7 +184,11 @@ func (e *Engine) squeeze() {
 			}
 		}
 	}
-	e.forget(of, most, Name{id, most.lowest()})
+	low := most.lowest(func(it *Item) bool { return !it.Names })
+	if low == 0 {
+		low = most.lowest(func(*Item) bool { return true })
+	}
+	e.forget(of, most, Name{id, low})
 	e.drop("group_full")
 }
 
@@ -214,10 +226,10 @@ func (e *Engine) expire(now time.Time) {
 		for _, id := range g.ids {
 			o := g.origins[id]
 			for n, it := range o.items {
-				if !it.Expires.After(now) {
+				if !it.Until().After(now) {
 					e.forget(g, o, Name{id, n})
 				} else {
-					e.expires = due.Earliest(e.expires, it.Expires)
+					e.expires = due.Earliest(e.expires, it.Until())
 				}
 			}
 		}
@@ -226,8 +238,10 @@ func (e *Engine) expire(now time.Time) {
 
 // Keys and values of records.
 const (
-	recordItem   = 'i' // tag, origin, number -> expiry (Unix seconds), hops, life, body
+	recordItem   = 'i' // tag, origin, number -> expiry (Unix seconds), hops and recordNames, life, body
 	recordOrigin = 'o' // tag, origin -> top, bits
+
+	recordNames = 1 << 7
 )
 
 func itemKey(tag Tag, n Name) []byte {
@@ -242,7 +256,11 @@ func originKey(tag Tag, id uint16) []byte {
 
 func encodeItem(it *Item) []byte {
 	b := binary.BigEndian.AppendUint64(nil, uint64(it.Expires.Unix()))
-	return append(append(b, it.Hops, it.Life), it.Body...)
+	hops := it.Hops
+	if it.Names {
+		hops |= recordNames
+	}
+	return append(append(b, hops, it.Life), it.Body...)
 }
 
 func (e *Engine) recordOrigin(g *group, id uint16) {
@@ -269,11 +287,11 @@ func (e *Engine) Restore(key, value []byte) error {
 			e.cfg.Keep(key, nil)
 			return nil
 		}
-		it := Item{Tag: g.tag, Name: Name{id, binary.BigEndian.Uint64(key[5:])}, Hops: value[8], Life: value[9],
+		it := Item{Tag: g.tag, Name: Name{id, binary.BigEndian.Uint64(key[5:])}, Hops: value[8] &^ recordNames, Names: value[8]&recordNames != 0, Life: value[9],
 			Expires: time.Unix(int64(binary.BigEndian.Uint64(value)), 0), Body: slices.Clone(value[10:])}
 		o := g.origin(id)
 		o.items[it.Number] = &it
-		e.expires = due.Earliest(e.expires, it.Expires)
+		e.expires = due.Earliest(e.expires, it.Until())
 		o.octets += len(it.Body)
 		e.octets += len(it.Body)
 		g.sum += it.mark()

@@ -13,10 +13,15 @@ var ErrFormat = errors.New("entropy: not a frame of a group")
 
 // The first octet of each part of a frame.
 const (
-	kindItem = 1 << 5 // uvarint octets of the rest, tag (2), uvarint origin, number (6), hops (1), lifetime left (1), lifetime (1), body
-	kindFull = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
-	kindAsk  = 3 << 5 // tag (2), for each origin: uvarint difference to the one before, ranges; 0 ends them
-	kindMask = 7 << 5
+	kindItem  = 4 << 5 // without flagLast uvarint octets of the rest; tag (2), uvarint origin, number (6), lifetime left (1), lifetime (1), body
+	kindYoung = 5 << 5 // the same without the lifetime left: young
+	kindFull  = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
+	kindAsk   = 3 << 5 // tag (2), for each origin: uvarint difference to the one before, ranges; 0 ends them
+	kindMask  = 7 << 5
+
+	hopsMask  = MostHops - 1 // of a message: one less than the hops that are left
+	flagNames = 1 << 3
+	flagLast  = 1 << 4 // the message is the last part of the frame
 
 	flagPartial = 1
 	flagWide    = 2 // entries have whole numbers
@@ -55,35 +60,81 @@ func (it *Item) Signed(b []byte) []byte {
 	return append(appendNumber(b, it.Number), it.Life)
 }
 
+// young is the lifetime left, coded, of a message that MostHops nodes might take and none has held for long: each has rounded
+// it down. hops are those that are left.
+func young(life, hops uint8) uint8 {
+	nodes := MostHops + 1 - hops
+	return max(life, nodes) - nodes
+}
+
+// over and what follows code the time for which a message is still held whose lifetime has ended.
+const over = 132
+
 // appendItem writes a message with the hops and lifetime that are left now.
 func appendItem(b []byte, now time.Time, it *Item) []byte {
-	left := min(it.Life, Life(it.Expires.Sub(now)))
+	hops := min(max(it.Hops, 1), MostHops)
+	kind, left := kindItem|(hops-1), min(young(it.Life, MostHops), Life(it.Expires.Sub(now)))
+	if it.Names {
+		kind |= flagNames
+		if !it.Expires.After(now) {
+			left = over + Life(it.Until().Sub(now))
+		}
+	}
 	head := binary.BigEndian.AppendUint16(nil, uint16(it.Tag))
-	head = binary.AppendUvarint(head, uint64(it.Origin))
-	head = append(appendNumber(head, it.Number), it.Hops, left, it.Life)
-	b = binary.AppendUvarint(append(b, kindItem), uint64(len(head)+len(it.Body)))
+	head = appendNumber(binary.AppendUvarint(head, uint64(it.Origin)), it.Number)
+	if left == young(it.Life, hops) {
+		kind |= kindYoung
+	} else {
+		head = append(head, left)
+	}
+	head = append(head, it.Life)
+	b = binary.AppendUvarint(append(b, kind), uint64(len(head)+len(it.Body)))
 	return append(append(b, head...), it.Body...)
 }
 
-func parseItem(now time.Time, b []byte) (it Item, rest []byte, err error) {
-	n, b, err := uvarint(b, MostBody+2+3+numberOctets+3)
-	if err != nil || len(b) < int(n) {
-		return it, nil, ErrFormat
+// endItem leaves out the length of a message that is the last part of a frame: frame[at:].
+func endItem(frame []byte, at int) []byte {
+	if frame[at] < kindItem {
+		return frame
 	}
-	b, rest = b[:n], b[n:]
+	_, n := binary.Uvarint(frame[at+1:])
+	frame[at] |= flagLast
+	return slices.Delete(frame, at+1, at+1+n)
+}
+
+// parseItem reads a message without its first octet, kind.
+func parseItem(now time.Time, kind byte, b []byte) (it Item, rest []byte, err error) {
+	if kind&flagLast == 0 {
+		n, after, err := uvarint(b, MostBody+2+3+numberOctets+2)
+		if err != nil || len(after) < int(n) {
+			return it, nil, ErrFormat
+		}
+		b, rest = after[:n], after[n:]
+	}
 	if len(b) < 2 {
 		return it, nil, ErrFormat
 	}
 	it.Tag = Tag(binary.BigEndian.Uint16(b))
 	id, b, err := uvarint(b[2:], math.MaxUint16)
-	if err != nil || len(b) < numberOctets+3 || id == 0 {
+	if err != nil || len(b) < numberOctets+1 || id == 0 {
 		return it, nil, ErrFormat
 	}
 	it.Origin, it.Number = uint16(id), parseNumber(b)
 	b = b[numberOctets:]
-	it.Hops, it.Life = min(b[0], MostHops), b[2]
-	it.Expires = now.Add(LifeOf(min(b[1], b[2])))
-	it.Body = slices.Clone(b[3:])
+	it.Hops, it.Names = kind&hopsMask+1, kind&flagNames != 0
+	left := young(b[0], it.Hops)
+	if kind&kindMask == kindItem {
+		left, b = b[0], b[1:]
+	}
+	if len(b) == 0 {
+		return it, nil, ErrFormat
+	}
+	it.Life = b[0]
+	it.Expires = now.Add(LifeOf(min(left, it.Life)))
+	if it.Names && left >= over {
+		it.Expires = now.Add(min(LifeOf(left-over), it.beyond()) - it.beyond())
+	}
+	it.Body = slices.Clone(b[1:])
 	if len(it.Body) > MostBody || it.Number == 0 {
 		return it, nil, ErrFormat
 	}

@@ -27,6 +27,7 @@
 //   - short.go: the short form of items
 //   - query.go: questions for peers and their answers, outside of messages
 //   - brief.go: the short form of messages of a known flow
+//   - open.go: open messages of groups, with their names or a hash of these
 //   - known.go: flows that every network knows by number
 //   - history.go: messages that later ones are coded after
 //   - prepare.go: coding in slices
