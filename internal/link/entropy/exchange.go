@@ -232,7 +232,7 @@ type blame struct {
 }
 
 const (
-	blameFor  = 10 * time.Minute
+	blameFor  = 2 * time.Minute
 	blameMost = time.Hour
 )
 
@@ -243,6 +243,8 @@ func (n Name) key() Name { return Name{n.Origin, n.Number & math.MaxUint16} }
 func (e *Engine) ask(now, at time.Time, p *port, g *group, from uint16, lacks []Name, guess bool) {
 	if b := p.blame[from]; b != nil && now.Before(b.until) {
 		e.drop("group_blamed")
+		t := p.talk(e, now, g.tag)
+		t.at, t.same = due.Earliest(t.at, b.until), false // what it holds is still lacking then
 		return
 	}
 	asked := 0

@@ -220,7 +220,7 @@ func (e *Engine) restore(now time.Time, p *port, g *group, id uint16) []Item {
 			return nil
 		}
 		if it != nil {
-			sum, age = mix(sum, it), max(age, LifeOf(it.Life)-it.Expires.Sub(now))
+			sum, age = mix(sum, it), max(age, LifeOf(young(it.Life, it.Hops+1))-it.Expires.Sub(now))
 		}
 	}
 	octets := int(binary.BigEndian.Uint16(sum[1:]) &^ sumNames)
@@ -229,7 +229,7 @@ func (e *Engine) restore(now time.Time, p *port, g *group, id uint16) []Item {
 		return nil
 	}
 	it := Item{Tag: c.tag, Name: lacks[0], Life: sum[0], Hops: c.hops, Names: sum[1]&(sumNames>>8) != 0, Body: sum[3 : 3+octets]}
-	it.Expires = now.Add(LifeOf(it.Life) - age - blockTrips*p.Trip) // it may be the oldest
+	it.Expires = now.Add(LifeOf(young(it.Life, it.Hops)) - age - blockTrips*p.Trip) // it may be the oldest
 	if !e.heard(now, p, id, it, 0) {
 		return nil
 	}
