@@ -363,7 +363,7 @@ func (s *sessions) opens(l *leg, o *opening) {
 func (s *sessions) close(l *leg) {
 	delete(s.opening, l.ID)
 	delete(s.kept, l.ID)
-	l.Paths.Shut()
+	mail.Shut(&l.Paths)
 	l.Link.RecordPaths()
 	l.LastHeard, l.Handshake.KnowsUs = time.Time{}, false
 	s.b.road.Record(bucketDirect, peerKey(l.ID, nil), nil)

@@ -133,7 +133,7 @@ func (p *Paths) Write(configured netip.AddrPort) (changed bool) {
 func (p *Paths) Forget() { *p = NewPaths(p.configured) }
 
 // Shut forgets learned addresses, and learns none until they are forgotten once more.
-func (p *Paths) Shut() {
+func Shut(p *Paths) {
 	p.Forget()
 	p.shut = true
 }

@@ -60,7 +60,7 @@ func TestPaths(t *testing.T) {
 			case 'a':
 				p.Answered(now, at(step[1]))
 			case 'x':
-				p.Shut()
+				Shut(&p)
 			case 'f':
 				p.Forget()
 			case 's':

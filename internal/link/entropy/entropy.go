@@ -190,7 +190,7 @@ func (e *Engine) Tags() []Tag { return slices.Clone(e.tags) }
 
 // Item is a message held here; false: it is not held.
 func (e *Engine) Item(tag Tag, n Name) (it Item, held bool) {
-	if is := e.item(tag, n); is != nil {
+	if is := e.groups[tag].item(n); is != nil {
 		return *is, true
 	}
 	return it, false
@@ -208,8 +208,9 @@ func (e *Engine) Named(tag Tag) (list []Item) {
 	return list
 }
 
-func (e *Engine) item(tag Tag, n Name) *Item {
-	if g := e.groups[tag]; g != nil && g.origins[n.Origin] != nil {
+// item is a message held; nil: it is not held.
+func (g *group) item(n Name) *Item {
+	if g != nil && g.origins[n.Origin] != nil {
 		return g.origins[n.Origin].items[n.Number]
 	}
 	return nil

@@ -455,7 +455,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 		}
 		about := uint8(0)
 		if w.kind == sayItem {
-			about = e.item(w.tag, w.name).About
+			about = e.groups[w.tag].item(w.name).About
 			s.Body = e.place(now, p, &w, s.Body)
 		}
 		at = len(s.Body)
@@ -475,7 +475,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 
 // Count says what the octets of an item count as from now on, if it is held.
 func (e *Engine) Count(tag Tag, name Name, about uint8) {
-	if it := e.item(tag, name); it != nil {
+	if it := e.groups[tag].item(name); it != nil {
 		it.About = about
 	}
 }
@@ -488,7 +488,7 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	}
 	switch w.kind {
 	case sayItem:
-		if it := e.item(w.tag, w.name); it != nil {
+		if it := e.groups[w.tag].item(w.name); it != nil {
 			return appendItem(nil, now, it)
 		}
 	case sayAsk:
