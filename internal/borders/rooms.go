@@ -216,7 +216,7 @@ var Rooms = []Room{
 	{"lab/replay", Pure, "lab", false, "Plays a trace through whole gateways, judges plays (`rehearse`), and searches a profile for better values (`tune`).", []string{
 		"adapters/tak", "adapters/tak/cot", "adapters/xmpp", "adapters/xmpp/stanza", "gateway", "gateway/api", "gateway/mail/history", "jxta", "jxtabridge",
 		"lab/edgepeer", "lab/linkemu", "lab/sim", "lab/trace", "link/compact", "link/profile", "rules/filter", "rules/mark", "rules/route", "site"}},
-	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway", "gateway/api", "lab/linkemu", "lab/sim", "link/compact", "link/envelope", "link/profile", "link/roster", "link/seal", "rules/mark", "site"}},
+	{"lab/air", Pure, "lab", false, "`gateway air`: how full a link gets as traffic grows.", []string{"gateway", "gateway/api", "jxtabridge", "lab/linkemu", "lab/sim", "link/compact", "link/envelope", "link/profile", "link/roster", "link/seal", "rules/mark", "site"}},
 	{"lab/fleet", Pure, "lab", false, "Scripts of fleets with several bearers and accidents, and the end of each message.", []string{"link/entropy", "link/profile"}},
 	{"lab/report", Pure, "lab", false, "Writes figures as one HTML file or as text.", []string{"lab/air", "lab/fleet", "lab/replay", "lab/trace"}},
 	{"lab/field", Edge, "lab", false, "Field trials on one machine: network namespaces, the emulator, real gateways, unmodified JXTA peers, TAK devices, XMPP servers.", []string{

@@ -123,7 +123,7 @@ func (c *Carrier) post(now time.Time, to uint16, addr netip.AddrPort, long bool,
 	}
 	c.aired(to, packet.PDUs)
 	l.Head(mail.Sent, long)
-	whose := c.sharesOf(packet.PDUs).Scaled(len(body))
+	whose := sharesOf(c, packet.PDUs).Scaled(len(body))
 	l.Charge(mail.Sent, c.kindOf(packet.PDUs), whose)
 	l.Add(mail.Sent, mail.Key, len(data)-seal.Overhead(long)-len(body))
 	c.Air.Sent(now, c.Profile, len(data), c.rateBps())
@@ -205,7 +205,7 @@ func whole(pdus []pmul.PDU) bool {
 }
 
 // sharesOf divides a datagram among the owners of its messages, by their octets in it.
-func (c *Carrier) sharesOf(pdus []pmul.PDU) (s mail.Shares) {
+func sharesOf(c *Carrier, pdus []pmul.PDU) (s mail.Shares) {
 	for _, pdu := range pdus {
 		for _, part := range c.sender.Parts(pdu) {
 			if m := c.out[part.Message]; m != nil {

@@ -89,12 +89,12 @@ func (c *Carrier) receiveData(now time.Time, l *peerLink, f frame.Data, segment 
 		}
 	}
 	l.Ledger.Came(octets)
-	l.Ledger.Named(c.takeData(now, l, f, segment, newest), octets)
+	l.Ledger.Named(takeData(now, c, l, f, segment, newest), octets)
 }
 
 // takeData does so for a frame whose octets count as unread until then. A number cut to 8 bits is read as of the time when it was sent: a
 // message that very many others have overtaken counts as lost. The result is the kind to which the frame's octets are charged.
-func (c *Carrier) takeData(now time.Time, l *peerLink, f frame.Data, segment, newest bool) mail.Kind {
+func takeData(now time.Time, c *Carrier, l *peerLink, f frame.Data, segment, newest bool) mail.Kind {
 	if !l.takes(now) {
 		return mail.Payload
 	}

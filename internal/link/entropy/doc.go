@@ -10,8 +10,11 @@
 // Memory is bounded: MostGroups, back numbers of each origin, Config.Most octets of messages, mostQueue entries of a port,
 // a parity of each origin. The time spent is mostly that of a signature for each new message.
 //
-// The package is pure. Read entropy.go first, then:
+// The package is pure.
 //
+// # Files
+//
+//   - entropy.go: groups, ports, and what is heard; read it first
 //   - name.go: names of groups
 //   - store.go: messages held, and numbers received
 //   - wire.go: how messages, digests and solicitations are written
