@@ -10,11 +10,13 @@ import (
 	"aldis/internal/site"
 )
 
-// An open message has an envelope that defines its flow, or begins with three octets, 128 to 255 the first, whose low 22 bits are the Ref of
-// its flow. A brief envelope of flow refFlow follows without its first octet; with formAlike an envelope of any form follows.
+// An open message has an envelope that defines its flow, or begins with three octets, 128 to 255 the first, whose low 21 bits are the Ref of
+// its flow. A brief envelope of flow refFlow follows without its first octet, and with formPlain without its second, which is
+// compact.Stored; with formAlike an envelope of any form follows.
 const (
-	refBits = 22
-	refFlow = 1
+	refBits   = 21
+	refFlow   = 1
+	formPlain = 0x20
 )
 
 // Ref is a hash of the names of a flow.
@@ -37,7 +39,9 @@ func PackedOpen(coder *compact.Coder, p *site.Message, names bool, texts *Texts)
 	}
 	ref, form := FlowOf(p).Ref(), byte(formBrief|formAlike)
 	if b[0] == formBrief|refFlow {
-		form, b = formBrief, b[1:]
+		if form, b = formBrief, b[1:]; len(b) > 0 && b[0] == byte(compact.Stored) {
+			form, b = formBrief|formPlain, b[1:]
+		}
 	}
 	return append([]byte{form | byte(ref>>16), byte(ref >> 8), byte(ref)}, b...), nil
 }
@@ -53,8 +57,11 @@ func ParseOpen(b []byte, lookup func(ref uint32) (Flow, bool), texts *Texts) (m 
 			return m, "", ErrUnknownFlow
 		}
 		rest := b[3:]
-		if b[0]&formAlike == 0 {
+		switch b[0] & (formAlike | formPlain) {
+		case 0:
 			rest = append([]byte{formBrief | refFlow}, rest...)
+		case formPlain:
+			rest = append([]byte{formBrief | refFlow, byte(compact.Stored)}, rest...)
 		}
 		b = rest
 	}
