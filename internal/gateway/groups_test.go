@@ -229,7 +229,7 @@ func keyOf(w *sim.World, n *sim.Node) string {
 func TestGroupWithAKeyOfItsOwn(t *testing.T) {
 	for _, p := range []string{"iridium-certus-100", "hf-2400"} {
 		t.Run(p, func(t *testing.T) {
-			w := world(t, 5, p, 9, keyed, func(c *sim.Config) { c.Group = p == "hf-2400" })
+			w := world(t, 5, p, 8, keyed, func(c *sim.Config) { c.Group = p == "hf-2400" })
 			ship, leaver := w.Nodes[1], w.Nodes[3]
 			ship.Site.Send(w, track(2, pipeHQ, 0, 200), 1) // it waits for the first key, which on HF is not yet for all
 			w.Run(20 * time.Minute)
