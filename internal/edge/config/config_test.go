@@ -92,7 +92,7 @@ func TestLoad(t *testing.T) {
 		LAN:  LAN{TCP: netip.MustParseAddrPort("10.20.0.1:9701"), MaxConnections: 4096, MaxAway: 64, View: "complete"},
 		Link: Link{
 			ProfileName: "iridium-directip", Profile: directip, Listen: netip.MustParseAddrPort("0.0.0.0:7142"),
-			KeyFile: filepath.Join(dir, "net.key"), Key: key,
+			KeyFile: filepath.Join(dir, "net.key"), Key: key, Direct: 4,
 			Peers: []Peer{{1, "hq", netip.MustParseAddrPort("10.77.0.1:7142"), false, ""}, {0x0103, "node-259", netip.AddrPort{}, false, ""}},
 		},
 		HTTP:    HTTP{Listen: netip.MustParseAddrPort("127.0.0.1:9142")},

@@ -218,7 +218,7 @@ func TestMemberThatDiffers(t *testing.T) {
 			allSame(t, list, n)
 		}
 		m.stop()
-		said, saidThere := len(leader.log.all()), len(third.log.all())
+		said, saidThere, saidHere := len(leader.log.all()), len(third.log.all()), len(m.log.all())
 		if r.change == nil {
 			m.two(leader)
 		} else {
@@ -226,6 +226,7 @@ func TestMemberThatDiffers(t *testing.T) {
 		}
 		check.Until(t, 20*time.Second, fmt.Sprintf("row %d is refused: %s", i, r.says), func() bool {
 			text := leader.log.all()[said:] + third.log.all()[saidThere:] // each text is logged once a minute
+			text += m.log.all()[saidHere:]                                // whoever is called shows its certificate first
 			for _, other := range []*member{leader, third} {
 				text += other.cluster.Status().Members[slices.Index(list, m)].Refused
 			}
