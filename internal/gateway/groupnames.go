@@ -22,7 +22,7 @@ type naming struct {
 // groupNames are the messages that say names. Of those with the same names the one that is held longest counts.
 type groupNames struct {
 	number map[naming]uint64 // of the message
-	most   int               // with so many, those are dropped whose message is not held any more
+	most   int               // names beyond so many are dropped if no message with them is held any more
 }
 
 const (

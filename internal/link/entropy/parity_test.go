@@ -60,7 +60,7 @@ func TestAStreamWhereLossesAreReportedHasParities(t *testing.T) {
 	}
 }
 
-// saysABlock makes the second of five nodes say four messages of different octets and lifetimes, of which the fourth node hears some.
+// saysABlock makes the second of five nodes say four messages of different octets and lifetimes. The fourth node hears some of them.
 func saysABlock(t *testing.T, hears ...int) (f *fleet, names []Name) {
 	f = newFleet(t, 5, 1, vhf(5, 0))
 	f.run(10 * time.Minute)
