@@ -162,7 +162,8 @@ lines:
 
 func (c *xmppClient) say(format string, args ...any) { fmt.Fprintf(c.in, format+"\n", args...) }
 
-// login starts a client of a user, and returns when its session has begun.
+// login starts a client of a user, and returns when the server has told the client of its own presence. Before that ejabberd may store
+// a message for the user's next session although this one has begun.
 func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(p.c2s)
@@ -186,7 +187,9 @@ func (p *xmppServer) login(t *testing.T, user string) *xmppClient {
 			t.Logf("%s@%s heard:\n%s", user, p.host, c.logged())
 		}
 	})
-	check.Until(t, 2*patience, user+" is there", func() bool { return c.count("session begun") > 0 })
+	check.Until(t, 2*patience, user+" is there", func() bool {
+		return c.count("session begun") > 0 && c.count("<presence", fmt.Sprintf(`from="%s@%s/`, user, p.host)) > 0
+	})
 	return c
 }
 
