@@ -179,8 +179,8 @@ func TestMulForgottenHistory(t *testing.T) {
 	allRead(t, w)
 }
 
-// A recipient has acknowledged a message and cannot read it, and its sender, which has started since, no longer keeps
-// it. It does not count as delivered: the sender says that it is undeliverable, once, and so does its log.
+// A recipient has acknowledged a message and cannot read it, and its sender, which has started since and has lost the record of it,
+// no longer keeps it. It does not count as delivered: the sender says that it is undeliverable, once, and so does its log.
 func TestMulMessageThatNobodyHasIsUndeliverable(t *testing.T) {
 	w := mulWorld(t, 2, 5)
 	hq, ship := w.Nodes[0], w.Nodes[1]
@@ -198,6 +198,7 @@ func TestMulMessageThatNobodyHasIsUndeliverable(t *testing.T) {
 	for range 3000 { // hq starts anew when it has an acknowledgement of a message that the ship asks for again
 		w.Run(100 * time.Millisecond)
 		if n := hq.GW.Status(w.Now).Peers[0].Delivered; len(ship.Site.Got) < int(n) {
+			w.LoseBucket(hq, "mul-ended")
 			w.Kill(hq, 0)
 			break
 		}

@@ -50,6 +50,7 @@ var buckets = map[string]string{
 	"mul-flow":        "a flow of messages over P_Mul",
 	"mul-next":        "the next number of %s over P_Mul",
 	"mul-acked":       "what %s has acknowledged over P_Mul",
+	"mul-ended":       "a message over P_Mul that has ended",
 	"mul-early":       "a message over P_Mul before its turn",
 	"waiting":         "a message for %s, of version 0.1",
 	"out":             "a message for %s, of version 0.1",
@@ -96,7 +97,7 @@ func Buckets() []string {
 // refusal of old datagrams, silence.
 func Spare(bucket string) bool {
 	switch bucket {
-	case "mail", "path", bucketDeliver, bucketHeld, bucketOpen, bucketKeyless, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
+	case "mail", "mul-ended", "path", bucketDeliver, bucketHeld, bucketOpen, bucketKeyless, bucketStored, bucketOwn, bucketFar, bucketCopy, bucketBridge, bucketAdapter, bucketBill:
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package group
 
 import (
+	"encoding/binary"
 	"time"
 
 	"aldis/internal/gateway/mail"
@@ -9,10 +10,13 @@ import (
 	"aldis/internal/site"
 )
 
-// Messages that have ended are kept for a while, for a recipient that cannot read one of them.
+// Messages that have ended are kept for a while, in the journal too, for a recipient that cannot read one of them. It acknowledges a
+// message before it reads it, and this node may start again before it hears that the message is asked for.
 const (
 	maxEnded       = 1024
 	maxEndedOctets = 1 << 20
+
+	bucketEnded = "mul-ended" // Message_ID -> the message
 )
 
 type endedMessages struct {
@@ -74,12 +78,12 @@ func payloadOctets(p *site.Message) (n int) {
 	return n
 }
 
-// add keeps the content of a message that has ended for all.
-func (e *endedMessages) add(id pmul.MessageID, m *envelope.Message) {
+// add keeps the content of a message that has ended for all; false: it is not kept. over are those that are no longer kept.
+func (e *endedMessages) add(id pmul.MessageID, m *envelope.Message) (kept bool, over []pmul.MessageID) {
 	p := m.Payload
 	if p == nil || payloadOctets(p) > maxEndedOctets {
 		delete(e.peers, id)
-		return
+		return false, nil
 	}
 	if e.payloads == nil {
 		e.payloads = map[pmul.MessageID]said{}
@@ -90,8 +94,22 @@ func (e *endedMessages) add(id pmul.MessageID, m *envelope.Message) {
 		e.octets -= payloadOctets(e.payloads[e.order[0]].Message)
 		delete(e.payloads, e.order[0])
 		delete(e.peers, e.order[0])
+		over = append(over, e.order[0])
 	}
+	return true, over
 }
+
+// recall takes a message that had ended in an earlier run.
+func (e *endedMessages) recall(key, full []byte) error {
+	m, _, _, err := envelope.Parse(full, nil)
+	if err != nil || len(key) != 4 || m.Payload == nil {
+		return mail.ErrRecord
+	}
+	e.add(pmul.MessageID(binary.BigEndian.Uint32(key)), &m)
+	return nil
+}
+
+func endedKey(id pmul.MessageID) []byte { return binary.BigEndian.AppendUint32(nil, uint32(id)) }
 
 // fate: a message of ours has ended for one peer.
 func (c *Carrier) fate(now time.Time, f pmul.Fate) {
@@ -130,7 +148,13 @@ func (c *Carrier) settle(now time.Time, id pmul.MessageID, m *mail.Message) {
 	if m.Content.Payload == nil {
 		c.telling--
 	}
-	c.ended.add(id, &m.Content)
+	kept, over := c.ended.add(id, &m.Content)
+	if kept {
+		c.Services.Record(bucketEnded, endedKey(id), m.Full)
+	}
+	for _, old := range over {
+		c.Services.Record(bucketEnded, endedKey(old), nil)
+	}
 	delete(c.out, id)
 	delete(c.highest, id)
 	if len(c.out) == 0 {

@@ -16,7 +16,7 @@ import (
 
 // buckets are those of the carrier and its engines, and those of the store and the reader.
 var buckets = []string{"mul-flow", "mul-next", "mul-acked", "mul-early", "early", "pmul-in", "pmul-frag", "pmul-fec", "pmul-done", "pmul-out",
-	"pmul-begun", "pmul-fate", "pmul-node", "mail", "to", "ordered", "peer", "first", "path"}
+	"pmul-begun", "pmul-fate", "pmul-node", "mail", "to", "ordered", "peer", "first", "path", "mul-ended"}
 
 // busy is a game whose first node has records of every kind: messages that wait, are under way, came early, and fragments of a long one.
 func busy(t *testing.T) *game {
@@ -76,7 +76,7 @@ func TestSpoiltRecords(t *testing.T) {
 			g.starts(check.In(t, r.Bucket, fmt.Sprintf("%x", r.Key), "form", k), changed)
 		}
 	}
-	for _, bucket := range []string{"mul-flow", "mul-next", "mul-acked", "early", "pmul-in", "pmul-frag", "pmul-done", "pmul-out", "mail", "to", "ordered"} {
+	for _, bucket := range []string{"mul-flow", "mul-next", "mul-acked", "mul-ended", "early", "pmul-in", "pmul-frag", "pmul-done", "pmul-out", "mail", "to", "ordered"} {
 		check.Equal(check.In(t, bucket), "the journal has such records", seen[bucket], true)
 	}
 }

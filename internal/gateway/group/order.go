@@ -192,6 +192,9 @@ func (c *Carrier) Restore(r api.Record) (bool, error) {
 	if r.Bucket == bucketFlow {
 		return true, c.history.Restore(r.Key, r.Value)
 	}
+	if r.Bucket == bucketEnded {
+		return true, c.ended.recall(r.Key, r.Value)
+	}
 	var o *order
 	if len(r.Key) >= 2 {
 		o = c.orders[binary.BigEndian.Uint16(r.Key)]

@@ -389,6 +389,33 @@ func TestReceiverThatHasForgottenHistory(t *testing.T) {
 	}
 }
 
+// A receiver that has lost its coding history acknowledges messages that it cannot read. Its sender dies before it hears that they are asked
+// for, and has them all the same: the receiver gets each once.
+func TestSenderRestartsBeforeItIsAsked(t *testing.T) {
+	g := begin(t, config{})
+	g.say(5, 30*time.Second)
+	g.Run(3 * time.Minute)
+	journal := slices.DeleteFunc(g.b.Journal(), func(r api.Record) bool { return r.Bucket == "before" })
+	check.NoError(check.Fatal(t), g.StartWith(g.b, journal))
+	g.Run(time.Minute)
+	g.lose(func(d carriernet.Datagram, _ *carriernet.Node) bool {
+		return d.From == g.b.ID && len(pdus[pmul.DataPDU](d)) > 0
+	})
+	g.say(3, 20*time.Second)
+	g.Run(3 * time.Minute)
+	g.ended(8)
+	check.True(check.Fatal(t), "node 2 has read no more than some", len(g.b.Said(1)) < 8, len(g.b.Said(1)))
+	g.Kill(g.a, time.Second)
+	g.Fate = nil
+	g.Run(20 * time.Minute)
+	said := g.b.Said(1)
+	slices.Sort(said)
+	check.Equal(t, "messages that node 2 has", len(slices.Compact(said)), 8)
+	check.Equal(t, "and none twice", len(g.b.Said(1)), 8)
+	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0..7")
+	check.Equal(t, "messages that nobody has", len(g.a.Lacked), 0)
+}
+
 // A message that is asked for again before its acknowledgement has come begins anew, and is delivered under another number.
 func TestAskedForAgainBeforeItsAcknowledgement(t *testing.T) {
 	g := plain(t)
@@ -456,7 +483,7 @@ func TestFleeting(t *testing.T) {
 	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0")
 }
 
-// The journal of a carrier at rest has no record of a message.
+// The journal of a carrier at rest has no record of a message, but for the last ones of its own that have ended.
 func TestJournalAtRest(t *testing.T) {
 	g := plain(t)
 	g.say(3, 30*time.Second)

@@ -79,7 +79,7 @@ var Events = []Event{
 	{"message.given_up_begin", "messages were cancelled: a peer lost its store, and its queue has no room to send them all again", "The queue is smaller than when they were accepted.", ""},
 	{"message.given_up_share", "waiting messages were cancelled: the queue for the peer is full, and other local peers have less in it", "One local peer holds most of the queue.", ""},
 	{"message.given_up_urgent", "waiting messages were cancelled for more urgent ones: the queue for the peer is full", "", ""},
-	{"message.not_kept", "a peer asks for a message that this node no longer has; the message is undeliverable there", "", ""},
+	{"message.not_kept", "a peer asks for a message that this node no longer has; the message is undeliverable there", "It keeps the 1,024 messages over P_Mul that ended last, up to 1 MiB.", ""},
 	{"message.not_worth", "waiting messages expired before their turn", "They waited longer than their rule's `expires`.", ""},
 	{"message.class_ordered", "an order for all messages of a precedence was carried out", "From `gateway message hold --precedence` or `release --precedence`, or a request with the token.", ""},
 	{"message.ordered", "an order for a message was carried out", "From `gateway message`, or a request with the token.", ""},
