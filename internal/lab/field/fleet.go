@@ -59,7 +59,7 @@ type fleetPlay struct {
 	took   []fleet.Takeover
 	cut    map[[2]int]int       // how many accidents keep each site off the air of each bearer
 	moved  map[[2]int]bool      // sites that have another address on a bearer than at first
-	kept   []*fleetSession      // direct sessions, those that are over included
+	direct fleetSessions        // those that are over included
 	gone   map[string]time.Time // when sites were destroyed
 	faults []string             // in accidents to sites of several machines
 	under  sync.WaitGroup       // accidents under way
@@ -453,7 +453,7 @@ func (f *fleetPlay) until(ctx context.Context, at time.Time) error {
 			}
 		}
 		if f.script.Introduces() {
-			f.sessions(ctx)
+			f.direct.look(ctx, f)
 		}
 		left := time.Until(at)
 		if left <= 0 {

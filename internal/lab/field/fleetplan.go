@@ -119,7 +119,10 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 				return air(false)
 			}}}
 	case fleet.Redial:
-		return []action{{begins, func() error { f.tell(a.Said()); return each(f.redial) }}}
+		return []action{{begins, func() error {
+			f.tell(a.Said())
+			return each(func(c *fleetCrew, b int) error { return redial(f, c, b) })
+		}}}
 	case fleet.Silence:
 		return []action{{begins, func() error {
 			f.tell(a.Said())

@@ -269,7 +269,7 @@ func plug(gateway, peer, port string, addr netip.Prefix) error {
 
 // wall puts a namespace with a translation of addresses between a site and its links, and returns it. Connections that the site opens go
 // out, over TCP only to port if port is not 0; unsolicited packets do not come in. Those to the wall itself are dropped too: what the
-// kernel accepts there counts as a connection, and the translation would give the site another port to the sender.
+// kernel accepts there counts as a connection, and the translation would then give the site another port to the sender.
 func (w *world) wall(site, name string, port int) (string, error) {
 	ns, err := w.add(name)
 	if err != nil {
