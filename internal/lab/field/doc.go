@@ -18,6 +18,7 @@
 //   - figures.go: results of a run
 //   - fleet.go: a fleet with several bearers, from the first namespace to the end of the script
 //   - fleetcli.go: the command `gateway lab fleet`
+//   - fleetdirect.go: direct sessions in a fleet, and what ends them
 //   - fleetend.go: the fleet's messages and their ends
 //   - fleetgroup.go: speakers and hearers in a fleet with groups, and the end of a site
 //   - fleetplan.go: the events of a script

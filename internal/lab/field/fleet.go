@@ -58,6 +58,8 @@ type fleetPlay struct {
 	events []fleet.Event
 	took   []fleet.Takeover
 	cut    map[[2]int]int       // how many accidents keep each site off the air of each bearer
+	moved  map[[2]int]bool      // sites that have another address on a bearer than at first
+	direct fleetSessions        // those that are over included
 	gone   map[string]time.Time // when sites were destroyed
 	faults []string             // in accidents to sites of several machines
 	under  sync.WaitGroup       // accidents under way
@@ -85,7 +87,7 @@ var fleetKinds = []string{KindJXSE27, KindJXSE27Unsigned, KindJXTA22, KindTAK}
 // Fleet plays a script and returns what became of each message, when all namespaces are removed. A play in which a message does not have
 // exactly one true end is a result, not an error. The error is a *UsageError for unknown kinds of peers.
 func Fleet(ctx context.Context, o FleetOptions) (res *report.Fleet, err error) {
-	f := &fleetPlay{script: o.Script, upgrade: o.Upgrade, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}, cut: map[[2]int]int{}, gone: map[string]time.Time{}}
+	f := &fleetPlay{script: o.Script, upgrade: o.Upgrade, met: map[[2]*fleetCrew]time.Time{}, before: map[string]fleet.Account{}, cut: map[[2]int]int{}, moved: map[[2]int]bool{}, gone: map[string]time.Time{}}
 	for _, k := range o.Peers {
 		switch {
 		case !slices.Contains(fleetKinds, k):
@@ -281,7 +283,7 @@ func (f *fleetPlay) equip(ctx context.Context) (err error) {
 
 // join starts a site's gateway and its peers, and has the others look for its publications.
 func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
-	if f.tak {
+	if f.tak && !c.script.Bare {
 		for range max(1, c.script.TAK) {
 			c.tak = append(c.tak, &takSite{ns: c.ns, plot: newPlot()})
 		}
@@ -316,7 +318,7 @@ func (f *fleetPlay) join(ctx, all context.Context, c *fleetCrew) error {
 			return err
 		}
 	}
-	if len(f.kinds) == 0 {
+	if len(f.kinds) == 0 || c.script.Bare {
 		return nil
 	}
 	for i := range max(1, c.script.JXTA) {
@@ -449,6 +451,9 @@ func (f *fleetPlay) until(ctx context.Context, at time.Time) error {
 				}
 			default:
 			}
+		}
+		if f.script.Introduces() {
+			f.direct.look(ctx, f)
 		}
 		left := time.Until(at)
 		if left <= 0 {

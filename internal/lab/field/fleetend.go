@@ -90,7 +90,7 @@ func (f *fleetPlay) finish(ctx context.Context, res *fleet.Result) error {
 		res.Octets = append(res.Octets, a)
 	})
 	f.mu.Lock()
-	res.Events, res.Takeovers = f.events, f.took
+	res.Events, res.Takeovers, res.Sessions = f.events, f.took, f.direct.all(f)
 	res.Errors = append(res.Errors, f.faults...)
 	f.mu.Unlock()
 	for _, c := range f.crews {

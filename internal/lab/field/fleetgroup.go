@@ -118,15 +118,15 @@ func (s *lanSite) settles(p *Peer, first bool) error {
 	return nil
 }
 
-// speaks says whether a site's messages are meant for another site: with a group, only for sites in the group.
+// speaks says whether a site's messages are meant for another site: with a group, only for sites in the group, and for none without peers.
 func (c *fleetCrew) speaks(to *fleetCrew) bool {
 	g := c.group()
-	return c != to && (g == nil || g.Has(to.name))
+	return c != to && !c.script.Bare && !to.script.Bare && (g == nil || g.Has(to.name))
 }
 
 // hears has all JXTA peers of a site find another site's pipe and listen on it. In a group they listen already.
 func hears(c, to *fleetCrew) (err error) {
-	if to.group() != nil {
+	if to.group() != nil || to.script.Bare {
 		return nil
 	}
 	for _, p := range c.jxta {

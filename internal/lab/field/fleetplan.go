@@ -20,7 +20,7 @@ func (f *fleetPlay) plan(ctx, all context.Context) (list []action) {
 		}
 	}
 	for n, t := range f.script.Talks {
-		talkers := slices.DeleteFunc(slices.Clone(f.crews), func(c *fleetCrew) bool { return len(t.From) > 0 && !slices.Contains(t.From, c.name) })
+		talkers := slices.DeleteFunc(slices.Clone(f.crews), func(c *fleetCrew) bool { return c.script.Bare || len(t.From) > 0 && !slices.Contains(t.From, c.name) })
 		for i, c := range talkers { // not at the same moment
 			list = append(list, f.talk(n, t, c, time.Duration(i)*t.Every.Duration/time.Duration(len(talkers)))...)
 		}
@@ -118,6 +118,11 @@ func (f *fleetPlay) accident(ctx, all context.Context, a fleet.Accident) []actio
 				f.tell(strings.Replace(a.Said(), "off the air for", "back on the air after", 1))
 				return air(false)
 			}}}
+	case fleet.Redial:
+		return []action{{begins, func() error {
+			f.tell(a.Said())
+			return each(func(c *fleetCrew, b int) error { return redial(f, c, b) })
+		}}}
 	case fleet.Silence:
 		return []action{{begins, func() error {
 			f.tell(a.Said())

@@ -198,16 +198,16 @@ func TestTCPCount(t *testing.T) {
 func TestRedial(t *testing.T) {
 	wire := load(t, "wire")
 	w, h := testHub(t, "", []string{"hq", "ship"}, wire, wire)
-	if err := h.Redial("ship", redialAddr(1)); err != nil {
+	if err := h.Redial("ship", redialAddr(0, 1)); err != nil {
 		t.Fatal(err)
 	}
 	ping := func(addr netip.Addr) bool {
 		return exec.Command("ip", "netns", "exec", w.spaces[0], "ping", "-c", "1", "-W", "1", addr.String()).Run() == nil
 	}
-	if !ping(redialAddr(1).Addr()) || ping(linkAddr(1).Addr()) {
+	if !ping(redialAddr(0, 1).Addr()) || ping(linkAddr(1).Addr()) {
 		t.Error("the new address does not answer, or the old one does")
 	}
-	if err := h.Redial("nobody", redialAddr(1)); err == nil {
+	if err := h.Redial("nobody", redialAddr(0, 1)); err == nil {
 		t.Error("nobody has redialled")
 	}
 }

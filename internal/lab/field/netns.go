@@ -268,7 +268,8 @@ func plug(gateway, peer, port string, addr netip.Prefix) error {
 }
 
 // wall puts a namespace with a translation of addresses between a site and its links, and returns it. Connections that the site opens go
-// out, over TCP only to port if port is not 0; unsolicited packets do not come in.
+// out, over TCP only to port if port is not 0; unsolicited packets do not come in. Those to the wall itself are dropped too: what the
+// kernel accepts there counts as a connection, and the translation would then give the site another port to the sender.
 func (w *world) wall(site, name string, port int) (string, error) {
 	ns, err := w.add(name)
 	if err != nil {
@@ -281,6 +282,7 @@ func (w *world) wall(site, name string, port int) (string, error) {
 	rules := exec.Command("ip", "netns", "exec", ns, "nft", "-f", "-")
 	rules.Stdin = strings.NewReader(`table ip wall {
 	chain out { type nat hook postrouting priority 100; oifname "link*" masquerade; }
+	chain in { type filter hook input priority 0; policy drop; ct state established,related accept; iifname { "lo", "in0" } accept; }
 	chain pass { type filter hook forward priority 0; policy drop; ct state established,related accept; iifname "in0" ` + only + `accept; }
 }`)
 	out, err := rules.CombinedOutput()

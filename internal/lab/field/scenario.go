@@ -55,8 +55,8 @@ func (g *game) scenario(ctx, peersCtx context.Context) (plan []action) {
 		plan = append(plan, action{o.RedialAt, func() error {
 			s := g.sites[1]
 			g.redialed = time.Now()
-			g.logf("%s gets the address %s on the link", s.name, redialAddr(s.index).Addr())
-			return g.hub.Redial(s.name, redialAddr(s.index))
+			g.logf("%s gets the address %s on the link", s.name, redialAddr(0, s.index).Addr())
+			return g.hub.Redial(s.name, redialAddr(0, s.index))
 		}})
 	}
 	if o.Silent > 0 && g.kind == "gateway" {

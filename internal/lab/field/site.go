@@ -36,9 +36,9 @@ func (x *bearer) port(i int) int {
 	return radio + i
 }
 
-// redialAddr is the i-th site's address after it dials in again.
-func redialAddr(i int) netip.Prefix {
-	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, 0, byte(100 + i)}), 24)
+// redialAddr is the i-th site's address on a bearer after it dials in again.
+func redialAddr(bearer, i int) netip.Prefix {
+	return netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 77, byte(bearer), byte(100 + i)}), 24)
 }
 
 // lanAddr is the host-th address of the LAN of the i-th site; the gateway's is host 1.
@@ -232,6 +232,9 @@ func (s *lanSite) link(b *strings.Builder, others []*lanSite, i int, x bearer, f
 	}
 	if keepalive := max(s.settings.Keepalive, x.Keepalive.Duration); keepalive > 0 {
 		fmt.Fprintf(b, "keepalive = %q\n", keepalive)
+	}
+	if x.Direct != nil {
+		fmt.Fprintf(b, "direct = %d\n", *x.Direct)
 	}
 	for _, o := range others {
 		behind := o.script.Behind() && !x.profile.Shared

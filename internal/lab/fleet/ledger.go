@@ -103,6 +103,18 @@ type Takeover struct {
 // CostWindow is how long the octets of a takeover are counted.
 const CostWindow = 30 * time.Second
 
+// Session is a direct session as the status of one of the two gateways shows it.
+type Session struct {
+	Bearer string  `json:"bearer"`
+	Site   string  `json:"site"`
+	Peer   string  `json:"peer"`
+	AtS    float64 `json:"at_s"`
+	EndS   float64 `json:"end_s,omitempty"` // absent: it was there at the end
+	Spared int64   `json:"spared_octets"`   // as api.DirectSession
+	// Octets on the air of the bearer meanwhile, of each site.
+	Octets map[string]int64 `json:"octets"`
+}
+
 // Event is an event of a play.
 type Event struct {
 	AtS  float64 `json:"at_s"`
@@ -125,6 +137,7 @@ type Result struct {
 	Events    []Event     `json:"events"`
 	Destroyed []Destroyed `json:"destroyed,omitempty"`
 	Takeovers []Takeover  `json:"takeovers,omitempty"`
+	Sessions  []Session   `json:"sessions,omitempty"`
 	// WrongMachine counts datagrams that a machine of a site of several sent while another one led.
 	WrongMachine int64    `json:"wrong_machine"`
 	LateMS       float64  `json:"emulator_late_max_ms"`

@@ -52,6 +52,7 @@ type Bearer struct {
 	Sites     []string `toml:"sites"`     // the sites that have it; none: all
 	Over      string   `toml:"over"`      // TLS, or "" for UDP
 	Keepalive Span     `toml:"keepalive"` // 0: none
+	Direct    *int     `toml:"direct"`    // direct sessions of a gateway, at most; nil: as the gateway's default
 }
 
 // TLS is a value of Bearer.Over.
@@ -67,6 +68,7 @@ type Site struct {
 	Joins    Span   `toml:"joins"`    // when it starts; 0: it is there from the start
 	Relay    bool   `toml:"relay"`    // it passes on messages between the others
 	NAT      bool   `toml:"nat"`      // its addresses are translated, except on shared channels: it can call, and no site can call it
+	Bare     bool   `toml:"bare"`     // it has no local peers: nothing is said there, or to it
 	Firewall int    `toml:"firewall"` // as with NAT, and only TCP to this port gets out; 0: there is no firewall
 	Machines int    `toml:"machines"` // 2: one leads, the other follows, and a witness votes; 3 to 9: a cluster; 0 or 1: one gateway
 	JXTA     int    `toml:"jxta"`     // peers if JXTA plays, of which the first one talks; 0: one
@@ -75,6 +77,19 @@ type Site struct {
 
 // Behind says that no site can call the site.
 func (s *Site) Behind() bool { return s.NAT || s.Firewall > 0 }
+
+// Introduces says that two sites may have a direct session: both are behind walls, on a bearer that keeps translations open.
+func (s *Script) Introduces() bool {
+	return slices.ContainsFunc(s.Bearers, func(b Bearer) bool {
+		behind := 0
+		for i := range s.Sites {
+			if x := &s.Sites[i]; x.Behind() && b.Has(x.Name) {
+				behind++
+			}
+		}
+		return behind > 1 && b.Keepalive.Duration > 0 && b.Over == "" && !shared(b.Profile)
+	})
+}
 
 // Several says that the site has two gateways or more.
 func (s *Site) Several() bool { return s.Machines > 1 }
@@ -103,6 +118,7 @@ const (
 	Power   = "power"   // at a site of several machines: one is dead at once, and gone from the LAN and from all bearers
 	Stop    = "stop"    // at such a site: a machine's gateway stops (SIGSTOP), and wakes after For
 	Upgrade = "upgrade" // at such a site: a machine's gateway stops in order, and another program starts in its place after For
+	Redial  = "redial"  // a site behind address translation gets another address, and the translation forgets all; the next time the first again
 	// Destroy is the end of a site, its gateway and its local peers, once another site has the site's last messages; For is how long to
 	// wait for that at the most.
 	Destroy = "destroy"
@@ -134,6 +150,7 @@ const (
 	maxBearers   = 4
 	maxEntries   = 1000 // talks, accidents
 	maxLocal     = 20   // peers of a kind at a site
+	maxDirect    = 64   // as link.direct
 	maxMachines  = 9    // of a site, as cluster.members
 	maxOctets    = 4 << 20
 	leastOctets  = 64
@@ -206,6 +223,7 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		p, err := profile.Load(b.Profile, func(string) ([]byte, error) { return nil, errors.New("only a profile of this program") })
 		check(err == nil, "bearer %q: profile %q: %v", b.Name, b.Profile, err)
 		check(b.Price >= 0, "bearer %q: price %v is less than 0", b.Name, b.Price)
+		check(b.Direct == nil || *b.Direct >= 0 && *b.Direct <= maxDirect, "bearer %q: direct is not from 0 to %d", b.Name, maxDirect)
 		check(b.Over == "" || b.Over == TLS && !p.Shared, "bearer %q: over %q: %s where the profile is no shared channel, or none for UDP", b.Name, b.Over, TLS)
 		for _, name := range b.Sites {
 			check(s.site(name) != nil, "bearer %q: there is no site %q", b.Name, name)
@@ -226,6 +244,7 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		check(x.Firewall >= 0 && x.Firewall < 1<<16, "site %q: firewall %d is no port", x.Name, x.Firewall)
 		check(!x.Relay || x.Joins.Duration == 0, "site %q: who joins is no relay", x.Name)
 		check(x.Machines >= 0 && x.Machines <= maxMachines, "site %q: %d machines: 1 to %d", x.Name, x.Machines, maxMachines)
+		check(!x.Bare || x.JXTA == 0 && x.TAK == 0, "site %q: bare, with local peers", x.Name)
 		check(!x.Several() || !x.Behind() && x.Joins.Duration == 0, "site %q: one of several machines is there from the start, and behind no wall", x.Name)
 		check(x.JXTA >= 0 && x.JXTA <= maxLocal && x.TAK >= 0 && x.TAK <= maxLocal, "site %q: %d JXTA peers and %d TAK devices: at most %d each", x.Name, x.JXTA, x.TAK, maxLocal)
 		check(!x.Several() || !slices.ContainsFunc(s.Bearers, func(b Bearer) bool { return b.Over != "" && b.Has(x.Name) }), "site %q: one of several machines is on no bearer over TLS", x.Name)
@@ -235,7 +254,9 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	for i, t := range s.Talks {
 		what := fmt.Sprintf("talk %d", i+1)
 		for _, from := range t.From {
-			check(s.site(from) != nil, "%s: there is no site %q", what, from)
+			x := s.site(from)
+			check(x != nil, "%s: there is no site %q", what, from)
+			check(x == nil || !x.Bare, "%s: nobody is at site %q", what, from)
 		}
 		check(slices.Contains([]string{"", JXTA, TAK}, t.Peers), "%s: peers %q: %s, %s, or none for both", what, t.Peers, JXTA, TAK)
 		check(t.Octets >= leastOctets && t.Octets <= maxOctets, "%s: %d octets: %d to %d", what, t.Octets, leastOctets, maxOctets)
@@ -248,7 +269,7 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 	s.checkGroups(check)
 	for i, a := range s.Accidents {
 		what := fmt.Sprintf("accident %d", i+1)
-		check(slices.Contains([]string{Cut, Silence, Kill, Power, Stop, Upgrade, Destroy}, a.What), "%s: what %q: %s, %s, %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Kill, Power, Stop, Upgrade, Destroy)
+		check(slices.Contains([]string{Cut, Silence, Redial, Kill, Power, Stop, Upgrade, Destroy}, a.What), "%s: what %q: %s, %s, %s, %s, %s, %s, %s or %s", what, a.What, Cut, Silence, Redial, Kill, Power, Stop, Upgrade, Destroy)
 		check(a.Number() > 0 || slices.Contains([]string{"", Leader, Follower, Both}, a.Machine), "%s: machine %q: %s, %s, %s or a number", what, a.Machine, Leader, Follower, Both)
 		x := s.site(a.Site)
 		of := x != nil && x.Several()
@@ -266,7 +287,8 @@ func (s *Script) check(check func(ok bool, format string, args ...any)) {
 		check(a.Bearer == "" || s.BearerIndex(a.Bearer) >= 0, "%s: there is no bearer %q", what, a.Bearer)
 		check(a.At.Duration+a.For.Duration < s.Duration.Duration, "%s: its end at %v is not before that of the play", what, a.At.Duration+a.For.Duration)
 		check(!a.Machinery() || a.Site != "" && a.Bearer == "", "%s: a %s needs a site, and no bearer", what, a.What)
-		check(a.What == Kill || a.For.Duration > 0, "%s: for how long?", what)
+		check(a.What != Redial || x != nil && x.Behind(), "%s: a %s needs a site behind address translation", what, a.What)
+		check(a.What == Kill || a.What == Redial || a.For.Duration > 0, "%s: for how long?", what)
 	}
 }
 
@@ -353,6 +375,8 @@ func (a Accident) Said() string {
 		return fmt.Sprintf("%s off the air for %v", on(site+":"), a.For)
 	case Silence:
 		return fmt.Sprintf("%s silent for %v", on(site+":"), a.For)
+	case Redial:
+		return fmt.Sprintf("%s gets another address on %s, and its translation forgets all", site, cmp.Or(a.Bearer, "all bearers"))
 	case Destroy:
 		return site + " is destroyed"
 	case Power:

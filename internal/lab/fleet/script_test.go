@@ -43,6 +43,9 @@ func TestMistakesOfScripts(t *testing.T) {
 		{strings.Replace(good, "200", "7", 1), []string{"talk 1: 7 octets"}},
 		{good + "[[accident]]\nwhat = \"fire\"\nsite = \"ship9\"\nbearer = \"uhf\"\nat = \"2m\"\n", []string{"accident 1: what", `site "ship9"`, `bearer "uhf"`, "not before that of the play"}},
 		{good + "[[accident]]\nwhat = \"kill\"\n", []string{"a kill needs a site"}},
+		{strings.Replace(strings.Replace(good, `"ship1"`, "\"ship1\"\nnat = true", 1), "[[site]]", "direct = 0\n[[site]]", 1) + "[[accident]]\nwhat = \"redial\"\nsite = \"ship1\"\n", nil},
+		{strings.Replace(good, "[[site]]", "direct = 65\n[[site]]", 1) + "[[accident]]\nwhat = \"redial\"\nsite = \"ship1\"\n", []string{"direct is not from 0 to 64", "a redial needs a site behind address translation"}},
+		{strings.Replace(good, `"ship1"`, "\"ship1\"\nbare = true\njxta = 1", 1) + "from = [\"ship1\"]\n", []string{`site "ship1": bare, with local peers`, `nobody is at site "ship1"`}},
 		{good + "[[accident]]\nwhat = \"cut\"\n", []string{"for how long?"}},
 		{strings.Replace(good, `"ship1"`, "\"ship1\"\njoins = \"30s\"", 1), []string{"1 sites are there at the start"}},
 		{strings.Replace(good, "[[site]]", "over = \"ssh\"\nsites = [\"hq\"]\n[[site]]", 1), []string{`over "ssh"`, "one site alone is on it", `site "ship1": it is on no bearer`}},
@@ -92,6 +95,7 @@ func TestScriptsOfTheRepository(t *testing.T) {
 			}
 		}
 		check.Equal(t, "the talk", s.Talks[0].Every, every)
+		check.Equal(t, "direct sessions may come about: "+file, s.Introduces(), filepath.Base(file) == "direct.toml")
 		check.True(t, "too short a play", s.Scale(time.Second) != nil)
 	}
 }

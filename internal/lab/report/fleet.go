@@ -58,6 +58,10 @@ func (r *Fleet) Page() Page {
 		e.Rows = append(e.Rows, tableRow{Name: secondsText(x.AtS), Cells: []string{sentence(x.What)}})
 	}
 	p.Sections = []section{{Title: "Messages", Tables: []tableData{t}}, {Title: "What the bearers carried", Tables: []tableData{b}}, {Title: "What happened", Tables: []tableData{e}}}
+	if len(r.Sessions) > 0 {
+		p.Sections = append(p.Sections, section{Title: "Direct sessions", Tables: []tableData{sessions(r.Sessions)}})
+		p.Foot = append(p.Foot, "Direct sessions are as a gateway's status shows them once a second: octets of messages that no relay had to send once more, and beside them what each site has sent on the bearer meanwhile.")
+	}
 	if len(r.Takeovers) > 0 {
 		p.Sections = append(p.Sections, section{Title: fmt.Sprintf("Sites of several machines: %d lost, %d twice, %d datagrams of a machine that did not lead",
 			r.Ends[fleet.Lost], r.Ends[fleet.Twice], r.WrongMachine), Tables: []tableData{takeoverSums(r.Takeovers), takeovers(r.Takeovers)}})
@@ -78,6 +82,28 @@ func (r *Fleet) Page() Page {
 	return p
 }
 
+// sessions are the direct sessions, as each end of them saw it.
+func sessions(list []fleet.Session) tableData {
+	t := tableData{Columns: []string{"bearer, site with peer", "from", "to", "octets spared", "octets on the air"}}
+	for _, s := range list {
+		to := "the end"
+		if s.EndS > 0 {
+			to = secondsText(s.EndS)
+		}
+		t.Rows = append(t.Rows, tableRow{Name: clean(s.Bearer + ", " + s.Site + " with " + s.Peer), Cells: []string{secondsText(s.AtS), to, countText(s.Spared), bySite(s.Octets)}})
+	}
+	return t
+}
+
+// bySite is the octets of each site in words.
+func bySite(octets map[string]int64) string {
+	var list []string
+	for _, site := range slices.Sorted(maps.Keys(octets)) {
+		list = append(list, fmt.Sprintf("%s %d", site, octets[site]))
+	}
+	return strings.Join(list, ", ")
+}
+
 // takeovers are the accidents to machines, each with its consequences.
 func takeovers(list []fleet.Takeover) tableData {
 	t := tableData{Columns: []string{"after, what", "another one leads", "others hear the site", "peers are served", "octets in 30 s"}}
@@ -88,19 +114,16 @@ func takeovers(list []fleet.Takeover) tableData {
 		return secondsText(s)
 	}
 	for _, x := range list {
-		var octets, served []string
+		var served []string
 		for _, peers := range slices.Sorted(maps.Keys(x.Served)) {
 			served = append(served, peers+" "+secondsText(x.Served[peers]))
-		}
-		for _, site := range slices.Sorted(maps.Keys(x.Octets)) {
-			octets = append(octets, fmt.Sprintf("%s %d", site, x.Octets[site]))
 		}
 		what := x.What
 		if x.Led {
 			what += ", which led"
 		}
 		t.Rows = append(t.Rows, tableRow{Name: clean(secondsText(x.AtS) + ", " + what),
-			Cells: []string{span(x.Leads), span(x.Heard), strings.Join(served, ", "), strings.Join(octets, ", ")}})
+			Cells: []string{span(x.Leads), span(x.Heard), strings.Join(served, ", "), bySite(x.Octets)}})
 	}
 	return t
 }

@@ -8,6 +8,17 @@ import (
 	"aldis/internal/lab/fleet"
 )
 
+// The page of a play with direct sessions shows from when to when each end had them, and what was on the air meanwhile.
+func TestSessions(t *testing.T) {
+	r := &Fleet{fleet.Result{Sessions: []fleet.Session{{Bearer: "sat", Site: "ship1", Peer: "ship2", AtS: 39, EndS: 150, Spared: 4848, Octets: map[string]int64{"hq": 1188, "ship1": 5843}},
+		{Bearer: "sat", Site: "ship2", Peer: "ship1", AtS: 47}}}}
+	var b strings.Builder
+	check.NoError(t, r.Board(&b))
+	for _, want := range []string{"Direct sessions", "sat, ship1 with ship2   39.0 s  2 min 30 s          4,848  hq 1188, ship1 5843", "the end"} {
+		check.Contains(t, "board", b.String(), want)
+	}
+}
+
 // The page of a play with sites of several machines shows how long each kind of accident took, at the median and at worst, and the
 // losses.
 func TestTakeovers(t *testing.T) {

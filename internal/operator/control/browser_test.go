@@ -360,6 +360,14 @@ func TestPageIsWorked(t *testing.T) {
 		g.status.Fleet = &f
 	})
 	b.Until("document.querySelectorAll('.tile.late').length===2 && document.querySelector('tr.sum').innerText.includes('31 routine')")
+	g.set(func() {
+		p := &g.status.Peers[1]
+		p.Bearers = []api.PeerBearer{{Bearer: "sat", Link: "up", Used: true}}
+		g.status.Bearers = []api.BearerStatus{{Name: "sat", Direct: &api.DirectStatus{Sessions: []api.DirectSession{{Peer: p.Name, Since: time.Now().Add(-time.Hour), Spared: 12345}}}}}
+	})
+	b.Press("1")
+	b.Until("/sat: .*; direct session for 1 h.*, 12 kB/.test(document.querySelector('tr[data-key=site-11] .way')?.textContent)")
+	view(t, b, "direct-session")
 	b.Press("3")
 	b.Click("[data-do=by][value=adapters]")
 	b.Until("document.querySelectorAll('svg.plot path').length===12 && document.querySelectorAll('.legend li').length===6")

@@ -8,11 +8,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"aldis/internal/lab/check"
 	"aldis/internal/lab/field"
+	"aldis/internal/lab/fleet"
 )
 
 const fiveMinutes = 5 * time.Minute
@@ -156,6 +159,24 @@ func TestHFNet(t *testing.T) {
 	group(t, games)
 }
 
+// TestFleetOfTranslated: two ships behind address translation get a direct session, while which HQ passes on next to nothing, and go back
+// to HQ when one of the translations is reset: each message has one true end.
+func TestFleetOfTranslated(t *testing.T) {
+	t.Parallel()
+	res := fleetWith(t, "direct", 3*time.Minute, gateway, "", field.KindJXSE27)
+	check.Equal(t, "all are delivered", res.Ends[fleet.Delivered], res.Rows[0].Sent+res.Rows[1].Sent)
+	reset := slices.IndexFunc(res.Events, func(e fleet.Event) bool { return strings.Contains(e.What, "gets another address") })
+	check.True(check.Fatal(t), "a translation is reset", reset >= 0, res.Events)
+	for _, site := range []string{"ship1", "ship2"} {
+		i := slices.IndexFunc(res.Sessions, func(s fleet.Session) bool { return s.Site == site })
+		check.True(check.Fatal(t), site+" has a session", i >= 0, res.Sessions)
+		s, at := res.Sessions[i], res.Events[reset].AtS
+		check.True(t, site+": the session lasts until the reset", s.AtS < at && s.EndS > at, s, at)
+		check.True(t, site+": it has carried something", s.Spared > 0, s)
+		check.True(t, site+": meanwhile HQ sends less than a third of what a ship sends, instead of as much", 3*s.Octets["hq"] < s.Octets[site], s)
+	}
+}
+
 // TestFleetOfPackages: HQ of three and a ship, each machine a clean Debian on which dpkg installs the package; power is lost with what was
 // not synced, and all of HQ are upgraded to another package: each message has one true end.
 func TestFleetOfPackages(t *testing.T) {
@@ -168,7 +189,7 @@ func TestFleetOfPackages(t *testing.T) {
 		check.True(check.Fatal(t), "packages", err == nil, string(out))
 		file[i] = filepath.Join(dist, "aldis-gateway_"+version+"_"+runtime.GOARCH+".deb")
 	}
-	res := fleetWith(t, "three", file[0], file[1], field.KindTAK)
+	res := fleetWith(t, "three", 100*time.Second, file[0], file[1], field.KindTAK)
 	check.Equal(t, "the version", res.Gateway+", "+res.Upgrade, "aldis-gateway 0.2.0~1, aldis-gateway 0.2.0~2")
 	check.Equal(t, "accidents", len(res.Takeovers), 6)
 }

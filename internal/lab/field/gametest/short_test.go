@@ -166,18 +166,18 @@ func TestFleetOfThree(t *testing.T) {
 // fleetOf plays a script in 100 s.
 func fleetOf(t *testing.T, name string, peers ...string) *report.Fleet {
 	t.Helper()
-	return fleetWith(t, name, gateway, "", peers...)
+	return fleetWith(t, name, 100*time.Second, gateway, "", peers...)
 }
 
-// fleetWith does so with a gateway, or package, and with the one that replaces it in upgrades.
-func fleetWith(t *testing.T, name, gateway, upgrade string, peers ...string) *report.Fleet {
+// fleetWith plays a script in a time, with a gateway, or package, and with the one that replaces it in upgrades.
+func fleetWith(t *testing.T, name string, in time.Duration, gateway, upgrade string, peers ...string) *report.Fleet {
 	t.Helper()
 	file := "../../../../field-tests/fleet/" + name + ".toml"
 	data, err := os.ReadFile(file)
 	check.NoError(check.Fatal(t), err)
 	script, err := fleet.Read(file, data)
 	check.NoError(check.Fatal(t), err)
-	check.NoError(check.Fatal(t), script.Scale(100*time.Second))
+	check.NoError(check.Fatal(t), script.Scale(in))
 	log := &lines{}
 	res, err := field.Fleet(t.Context(), field.FleetOptions{Script: script, File: file, Peers: peers, Seed: 1,
 		Gateway: gateway, Upgrade: upgrade, JarDir: jars, Keep: filepath.Join(t.TempDir(), "fleet"), Progress: log})

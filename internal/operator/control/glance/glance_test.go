@@ -127,6 +127,11 @@ func TestRatesOfBearers(t *testing.T) {
 	check.True(t, "one bearer is full", len(v.Alarms) == 2 && strings.HasPrefix(v.Alarms[1].Text, "hf is full"), v.Alarms)
 	check.Equal(t, "a bearer that is down", v.Sites[0].Ways[0].Text(), "sat: silent")
 	check.Equal(t, "the next hop", v.Sites[0].Ways[1].Text(), "relay via ship2, 3 to 30 s")
+	both.Bearers[0].Direct = &api.DirectStatus{Limit: 4, Sessions: []api.DirectSession{{Peer: "ship9", Since: start, Spared: 9}, {Peer: "hq", Since: start.Add(-time.Hour), Spared: 12345}}}
+	both.Peers[0].Bearers[0].Link = "up"
+	v = ViewOf(now, h, Seen{Started: start, Status: both})
+	check.Equal(t, "a direct session", v.Sites[0].Ways[0].Text(), "sat, 1 to 9 s; direct session since "+start.Add(-time.Hour).UTC().Format("2006-01-02 15:04Z")+", 12345 octets")
+	check.True(t, "none over the relay", v.Sites[0].Ways[1].Direct.IsZero(), v.Sites[0].Ways[1])
 }
 
 // TestTwoSitesWithOneName: a site has gone and its successor of the same name has come. Each has its own counts, the traffic of the name

@@ -1,6 +1,7 @@
 package glance
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -89,6 +90,9 @@ type Way struct {
 	Via    string `json:"via,omitempty"`
 	ShortS int    `json:"short_s"` // as in Site
 	LongS  int    `json:"long_s"`
+	// Direct is since when a direct session with the site spares the air of a relay, and Spared how many octets of messages in this run.
+	Direct time.Time `json:"direct,omitzero"` // zero: there is none
+	Spared int64     `json:"spared,omitempty"`
 }
 
 // Text is a way in words.
@@ -98,9 +102,14 @@ func (w Way) Text() string {
 		text += " via " + w.Via
 	}
 	if w.Used || w.State == "up" {
-		return fmt.Sprintf("%s, %d to %d s", text, w.ShortS, w.LongS)
+		text += fmt.Sprintf(", %d to %d s", w.ShortS, w.LongS)
+	} else {
+		text += ": " + w.State
 	}
-	return text + ": " + w.State
+	if !w.Direct.IsZero() {
+		text += fmt.Sprintf("; direct session since %s, %d octets", w.Direct.Format("2006-01-02 15:04Z"), w.Spared)
+	}
+	return text
 }
 
 // Silence is the radio silence (EMCON) of this gateway.
@@ -224,7 +233,7 @@ func ViewOf(now time.Time, h *History, s Seen) View {
 	}
 	names := api.Names(st.Peers)
 	for i, p := range st.Peers {
-		row, name := siteOf(p), names[i]
+		row, name := siteOf(p, st.Bearers), names[i]
 		for d := range all {
 			octets := grown(is.sites[name][d], minute.sites[name][d])
 			all[d] += octets
@@ -302,7 +311,8 @@ func rate(octets uint64, took time.Duration, bps int) Use {
 	return u
 }
 
-func siteOf(p api.PeerStatus) Site {
+// siteOf is the row of a peer; bearers are those of this gateway.
+func siteOf(p api.PeerStatus, bearers []api.BearerStatus) Site {
 	s := Site{
 		ID:       p.ID,
 		Name:     Plain(p.Name),
@@ -325,7 +335,9 @@ func siteOf(p api.PeerStatus) Site {
 		s.DelayS = p.Delays.SumS / float64(p.Delays.Count)
 	}
 	for _, b := range p.Bearers {
-		s.Ways = append(s.Ways, Way{Plain(b.Bearer), b.Link, b.Used, Plain(b.NextHop), int(math.Ceil(b.ShortS)), int(math.Ceil(b.LongS))})
+		w := Way{Bearer: Plain(b.Bearer), State: b.Link, Used: b.Used, Via: Plain(b.NextHop), ShortS: int(math.Ceil(b.ShortS)), LongS: int(math.Ceil(b.LongS))}
+		w.Direct, w.Spared = session(p.Name, b.Bearer, bearers)
+		s.Ways = append(s.Ways, w)
 	}
 	for _, q := range p.Queue {
 		row := Queue{Precedence: q.Precedence, Messages: q.Messages, Octets: q.Octets, Oldest: q.Oldest, Expected: q.Expected}
@@ -335,6 +347,21 @@ func siteOf(p api.PeerStatus) Site {
 		s.Queue = append(s.Queue, row)
 	}
 	return s
+}
+
+// session is since when there is a direct session with a peer on a bearer, and what it has spared; zero: there is none.
+func session(peer, bearer string, bearers []api.BearerStatus) (since time.Time, spared int64) {
+	for _, b := range bearers {
+		if b.Direct == nil || cmp.Or(b.Name, b.Profile) != bearer {
+			continue
+		}
+		for _, s := range b.Direct.Sessions {
+			if s.Peer == peer {
+				return s.Since.UTC(), s.Spared
+			}
+		}
+	}
+	return since, 0
 }
 
 // sum adds the queues of all sites. A message for several sites counts for each of them.

@@ -66,7 +66,8 @@ function cell(label, ...kids) { return h('td', { 'data-label': label }, h('span'
 
 function way(w) {
   const name = (w.used ? '★ ' : '') + w.bearer + (w.via ? ` via ${w.via}` : '')
-  return w.used || w.state === 'up' ? `${name}: ${span(w.short_s)} to ${span(w.long_s)}` : `${name}: ${(states[w.state] || [w.state])[0]}`
+  const takes = w.used || w.state === 'up' ? `${name}: ${span(w.short_s)} to ${span(w.long_s)}` : `${name}: ${(states[w.state] || [w.state])[0]}`
+  return w.direct ? [takes, '; direct session for ', moving('age', w.direct), `, ${octets(w.spared || 0)}`] : takes
 }
 
 function siteRow(v, site) {
