@@ -658,6 +658,7 @@ local function frame(c, tree, pinfo, said)
 	if kind == 2 and bit(head, 0x10) then name = "greeting" end
 	if kind == 3 and bit(head, 0x10) then name = "linkprobe" end
 	if kind == 4 and bit(head, 0x08) then name = "ack" end
+	if kind == 4 and bit(head, 0x10) then name = "open" end
 	if kind == 6 and bit(head, 0x02) then name = "segment" end
 	if kind == 7 and bit(head, 0x01) then name = "talkers" end
 	if kind == 7 and bit(head, 0x02) then name = "beside" end
@@ -694,6 +695,10 @@ local function frame(c, tree, pinfo, said)
 	elseif name == "linkprobe" then
 		c:take(1)
 		linkprobe(c, sub)
+	elseif kind == 4 and name == "open" then -- one young message: its first octet is in this one
+		local octets = c:rest():bytes()
+		octets:set_index(0, 0xb0 + head % 16)
+		open(cursor(octets:tvb("Open message"), 0, octets:len()), sub)
 	elseif kind == 3 or kind == 4 then
 		c:take(1)
 		c:add(sub, name .. ".id", 1)

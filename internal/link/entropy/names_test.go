@@ -37,6 +37,25 @@ func TestAMessageOnTheWire(t *testing.T) {
 	}
 }
 
+// A message that each node passes on at the moment at which it comes never says its lifetime left, and has what a message has there
+// that each node has held for a moment.
+func TestAMessageThatGoesOnAtOnceIsYoung(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	it := Item{Tag: tag, Name: Name{1, FirstNumber(1e9)}, Life: Life(time.Hour), Hops: MostHops, Expires: now.Add(LifeOf(Life(time.Hour))), Body: []byte("some octets")}
+	for it.Hops > 0 {
+		at, later := appendItem(nil, now, &it), appendItem(nil, now.Add(time.Millisecond), &it)
+		if string(at) != string(later) || at[0]&kindMask != kindYoung {
+			t.Fatalf("%d hops left: % x at once, % x later", it.Hops, at, later)
+		}
+		got, _, err := parseItem(now, at[0], at[1:])
+		if err != nil || got.Expires.Sub(now) != LifeOf(young(it.Life, it.Hops)) {
+			t.Fatalf("%d hops left: %v, %v", it.Hops, got.Expires.Sub(now), err)
+		}
+		got.Hops--
+		it = got
+	}
+}
+
 // A node that was away gets what names other messages after its lifetime, and nothing else so old. In the end it is dropped everywhere.
 func TestWhatNamesOthersIsHeldOn(t *testing.T) {
 	f := newFleet(t, 4, 1, hf(0, 1, 2, 3))

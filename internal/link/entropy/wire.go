@@ -14,7 +14,7 @@ var ErrFormat = errors.New("entropy: not a frame of a group")
 // The first octet of each part of a frame; parity.go has two more.
 const (
 	kindItem  = 4 << 5 // without flagLast uvarint octets of the rest; tag (2), uvarint origin, number (6), lifetime left (1), lifetime (1), body
-	kindYoung = 5 << 5 // the same without the lifetime left: young
+	kindYoung = 5 << 5 // the same without the lifetime left: young; package frame joins it with flagLast to its own octet
 	kindFull  = 2 << 5 // tag (2), with flagPartial uvarint first and last origin covered, uvarint octets of the entries, entries
 	kindAsk   = 3 << 5 // tag (2), for each origin: uvarint difference to the one before, ranges; 0 ends them
 	kindMask  = 7 << 5
@@ -74,6 +74,9 @@ const over = 132
 func appendItem(b []byte, now time.Time, it *Item) []byte {
 	hops := min(max(it.Hops, 1), MostHops)
 	kind, left := kindItem|(hops-1), min(young(it.Life, MostHops), Life(it.Expires.Sub(now)))
+	if left == young(it.Life, hops)+1 { // it goes on at the moment at which it came: no time has been rounded down
+		left--
+	}
 	if it.Names {
 		kind |= flagNames
 		if !it.Expires.After(now) {

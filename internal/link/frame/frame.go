@@ -6,7 +6,8 @@
 // no length. A DATA frame has 8 bits of its message's number where those are enough, and often an acknowledgement in
 // one more octet. The reasons: (norm-seal 4).
 //
-// The package is pure. Append and Parse are inverse. Parse aliases its input and never panics. Sizes are octets. Input
+// The package is pure. Append and Parse are inverse. Parse aliases its input, but for an Open of
+// one young message, and never panics. Sizes are octets. Input
 // has always been authenticated by the seal. Read frame.go first, then greeting.go (HELLOs), segment.go (segments) and runs.go (long acknowledgements).
 package frame
 
@@ -130,7 +131,8 @@ type (
 		Tag, Hash uint16
 		Fresh     bool
 	}
-	// Open has messages of groups, or lists and solicitations of them (package entropy). It runs to the end of the datagram.
+	// Open has messages of groups, or lists and solicitations of them (package entropy). It runs to the end of the datagram. A Body
+	// that is one young message has its first octet in that of the frame.
 	Open struct{ Body []byte }
 	// Query asks the receiver's site a question, and Told answers the Query of this Ref at once; neither needs an
 	// acknowledgement. Regular is the form of the Body. Both run to the end of the datagram.
@@ -206,6 +208,7 @@ const (
 	flagSegments  = 1 << 7 // of the octet of Forgot, and the next one
 	flagAhead     = 1 << 6
 	flagRuns      = 1 << 3 // ANSWER: an Ack of the direct queue with runs
+	flagAlone     = 1 << 4 // ANSWER: an Open, the low four bits those of its Body's first octet, whose high ones are those of alone
 	flagTalkers   = 1 << 0 // SILENCE: Talkers
 	flagBeside    = 1 << 1 // SILENCE: Beside, followed by an Ack
 	flagOpen      = 1 << 2 // SILENCE: Open
@@ -217,6 +220,7 @@ const (
 	flagRolled    = 5
 	queueBit      = 1 << 4 // RECEIPT; the low four bits are the octets of Bitmap
 	helloLen      = HelloOctets - 1
+	alone         = 11 << 4 // the first octet of a young message that is the last part of an Open (package entropy)
 
 	// MaxBitmap is the most octets of an Ack's bitmap that go unchanged.
 	MaxBitmap = 15
@@ -295,6 +299,9 @@ func Append(b []byte, f Frame, last bool) []byte {
 		b = append(b, kindSilence|flagDigest|flag(f.Fresh, flagFresh))
 		return binary.BigEndian.AppendUint16(binary.BigEndian.AppendUint16(b, f.Tag), f.Hash)
 	case Open:
+		if len(f.Body) > 0 && f.Body[0]&^15 == alone {
+			return append(append(b, kindAnswer|flagAlone|f.Body[0]&15), f.Body[1:]...)
+		}
 		return append(append(b, kindSilence|flagOpen), f.Body...)
 	case Query:
 		return append(append(b, kindSilence|flagQuery|f.Ref<<1|flag(f.Regular, 1)), f.Body...)
@@ -425,7 +432,7 @@ func parseStarts(h *Hello, b []byte) (rest []byte, err error) {
 const (
 	DataOverhead      = 3
 	NORMOverhead      = 1
-	LinkProbeOverhead = 1 // the same for a LinkProbe; the next is for an Open
+	LinkProbeOverhead = 1 // the same for a LinkProbe; the next is for an Open, at the most
 	OpenOverhead      = 1
 	DigestOctets      = 5
 	RollupOverhead    = 4 // of a Rollup that fits a datagram, wherever it stands
@@ -461,6 +468,9 @@ func Parse(b []byte) (f Frame, rest []byte, err error) {
 		}
 		if kind == kindAnswer && flags == flagRuns {
 			return parseRuns(b)
+		}
+		if kind == kindAnswer && flags&flagAlone != 0 {
+			return Open{append([]byte{alone | flags&15}, b...)}, nil, nil
 		}
 		if flags != 0 {
 			return nil, nil, ErrKind
