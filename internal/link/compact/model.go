@@ -217,9 +217,25 @@ func newModel() *model {
 	return m
 }
 
+// become makes m a copy of another model, in the memory that m has. m's work stays.
+func (m *model) become(o *model) {
+	work, counters, table, scan := m.work, m.counters, m.matchTable, m.scan.memory()
+	*m = *o
+	m.work = work
+	m.counters.become(&o.counters, counters)
+	m.matchTable = append(table[:0], o.matchTable...)
+	m.scan.copyInto(scan)
+	m.weigh()
+}
+
+// weigh lets weighing refer to this model.
+func (m *model) weigh() {
+	m.weighing = weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
+}
+
 // forget empties the history; learned counters and weights stay.
 func (m *model) forget() {
-	m.weighing = weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
+	m.weigh()
 	m.scan.reset()
 	clear(m.matchTable)
 	m.match.at(0, 0, 0)
