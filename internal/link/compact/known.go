@@ -7,9 +7,10 @@ import (
 	"slices"
 )
 
-// Known has the results of models, for the gateways of virtual nets: what one gateway has coded or expanded costs the
-// others no time. Codes, and the octets of work that a Coder counts for them in each slice, are the same with a Known and
-// without. A gateway of a real net has none. The zero value is ready; it is for concurrent use if it has a Lock.
+// Known has the results of models, and the last models that have learned a window, for the gateways of virtual nets: what
+// one gateway has coded, expanded or learned costs the others no time. Codes, and the octets of work that a Coder counts
+// for them in each slice, are the same with a Known and without. A gateway of a real net has none. The zero value is ready;
+// it is for concurrent use if it has a Lock. It takes up to about 90 MB.
 type Known struct {
 	Lock interface {
 		Lock()
@@ -114,7 +115,7 @@ func (k *Known) restore(m *model, key knownKey) bool {
 	}
 	s := k.states[i]
 	k.states = append(slices.Delete(k.states, i, i+1), s)
-	m.become(s.m)
+	copyModel(m, s.m)
 	m.work += s.m.work
 	return true
 }
@@ -130,7 +131,7 @@ func (k *Known) retain(m *model, key knownKey, octets int) {
 		s.m = k.states[0].m
 		k.states = slices.Delete(k.states, 0, 1)
 	}
-	s.m.become(m)
+	copyModel(s.m, m)
 	s.m.work = uint64(octets)
 	k.states = append(k.states, s)
 }

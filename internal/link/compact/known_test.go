@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A coder with the results of others makes the same codes and texts in the same slices of the same work, without a model.
+// A coder with the results and the models of others makes the same codes and texts in the same slices of the same work, without a model.
 func TestKnown(t *testing.T) {
 	m := NewMaker(5, testWords)
 	var texts [][]byte

@@ -217,25 +217,25 @@ func newModel() *model {
 	return m
 }
 
-// become makes m a copy of another model, in the memory that m has. m's work stays.
-func (m *model) become(o *model) {
-	work, counters, table, scan := m.work, m.counters, m.matchTable, m.scan.memory()
-	*m = *o
-	m.work = work
-	m.counters.become(&o.counters, counters)
-	m.matchTable = append(table[:0], o.matchTable...)
-	m.scan.copyInto(scan)
-	m.weigh()
+// copyModel copies the state of one model to another, into the memory that the other has. The other's work stays.
+func copyModel(to, from *model) {
+	work, counters, table, memory := to.work, to.counters, to.matchTable, memoryOf(&to.scan)
+	*to = *from
+	to.work = work
+	to.counters.become(&from.counters, counters)
+	to.matchTable = append(table[:0], from.matchTable...)
+	memory.take(&to.scan)
+	to.weighing = weighingOf(to)
 }
 
-// weigh lets weighing refer to this model.
-func (m *model) weigh() {
-	m.weighing = weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
+// weighingOf refers to a model.
+func weighingOf(m *model) weighing {
+	return weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
 }
 
 // forget empties the history; learned counters and weights stay.
 func (m *model) forget() {
-	m.weigh()
+	m.weighing = weighingOf(m)
 	m.scan.reset()
 	clear(m.matchTable)
 	m.match.at(0, 0, 0)

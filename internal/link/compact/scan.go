@@ -117,7 +117,7 @@ type scanMemory struct {
 	chain []said
 }
 
-func (s *scan) memory() scanMemory {
+func memoryOf(s *scan) scanMemory {
 	past := s.past
 	for i := range past {
 		past[i] = past[i][:0]
@@ -126,13 +126,13 @@ func (s *scan) memory() scanMemory {
 }
 
 func (s *scan) reset() {
-	m := s.memory()
+	m := memoryOf(s)
 	*s = scan{hist: m.hist, now: m.now, past: m.past, elements: elements{local: m.local}}
 	s.records.chain = m.chain
 }
 
-// copyInto moves what s holds into this memory, by copying: what s held it in stays as it is.
-func (s *scan) copyInto(m scanMemory) {
+// take lets s hold a copy of its lists in this memory, and no longer share them with the scan that it was copied from.
+func (m scanMemory) take(s *scan) {
 	s.hist, s.now, s.local, s.records.chain = append(m.hist, s.hist...), append(m.now, s.now...), append(m.local, s.local...), append(m.chain, s.records.chain...)
 	for i := range s.past {
 		s.past[i] = append(m.past[i], s.past[i]...)
