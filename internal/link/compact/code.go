@@ -237,8 +237,7 @@ func (c *Coder) alone(text, stream []byte, tokens bool) try {
 // code codes a try at once.
 func (c *Coder) code(t *try, most int) ([]byte, bool) {
 	c.recall(t, most)
-	c.model = t.starts(c.model)
-	t.learn(c.model, atOnce)
+	c.learn(t)
 	t.begin(c.model, most)
 	t.under.advance(atOnce)
 	out, ok := t.under.end()

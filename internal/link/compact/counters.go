@@ -45,6 +45,19 @@ func (c *counters) forget(base string) {
 	}
 }
 
+// become makes c a copy of others, in the memory of a third.
+func (c *counters) become(o *counters, in counters) {
+	*c = counters{base: o.base, over: in.over, at: in.at, gen: o.gen, used: o.used}
+	if c.at == nil {
+		c.at = new(lineTable)
+	}
+	*c.at = *o.at
+	if len(c.over) < len(o.over) {
+		c.over = make([]uint32, len(o.over))
+	}
+	copy(c.over, o.over[:o.used])
+}
+
 // line is the first slot in over of the line that a hash selects.
 func (c *counters) line(hash uint32) uint32 {
 	if e := c.at[hash&(1<<primedLines-1)]; e>>idxBits == c.gen {

@@ -7,11 +7,11 @@ import (
 	"testing"
 )
 
-// A coder with the results of others makes the same codes and texts in the same slices of the same work, without a model.
+// A coder with the results and the models of others makes the same codes and texts in the same slices of the same work, without a model.
 func TestKnown(t *testing.T) {
 	m := NewMaker(5, testWords)
 	var texts [][]byte
-	for i := range 12 {
+	for i := range 2 * mostStates {
 		texts = append(texts, fmt.Appendf(nil, "report %d from ship1: position 54 %d N, course 1%d", i, 10+3*i, 20+i), m.Octets(200))
 	}
 	texts = append(texts, nil, benchmarkText(3000), m.Employees(20), benchmarkText(3100), m.Employees(21), m.Spec(0), m.Octets(3000))
@@ -28,6 +28,10 @@ func TestKnown(t *testing.T) {
 			}
 			b, codec := c.AppendAfter(nil, text, &h, n)
 			say(codec, b)
+			for _, more := range []string{" and", " or"} { // other texts after the same window
+				code, codec := c.AppendAfter(nil, append(bytes.Clone(text), more...), &h, n)
+				say(codec, code)
+			}
 			var r Reading
 			var got []byte
 			for err := ErrUnfinished; errors.Is(err, ErrUnfinished); say("read ", err) {
@@ -60,6 +64,9 @@ func TestKnown(t *testing.T) {
 		}
 		if who == "the second" && len(k.of) != entries {
 			t.Errorf("the second made %d codes anew", len(k.of)-entries)
+		}
+		if len(k.states) != mostStates {
+			t.Errorf("%d models are kept, want %d", len(k.states), mostStates)
 		}
 	}
 }

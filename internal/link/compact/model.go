@@ -217,9 +217,25 @@ func newModel() *model {
 	return m
 }
 
+// copyModel copies the state of one model to another, into the memory that the other has. The other's work stays.
+func copyModel(to, from *model) {
+	work, counters, table, memory := to.work, to.counters, to.matchTable, memoryOf(&to.scan)
+	*to = *from
+	to.work = work
+	to.counters.become(&from.counters, counters)
+	to.matchTable = append(table[:0], from.matchTable...)
+	memory.take(&to.scan)
+	to.weighing = weighingOf(to)
+}
+
+// weighingOf refers to a model.
+func weighingOf(m *model) weighing {
+	return weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
+}
+
 // forget empties the history; learned counters and weights stay.
 func (m *model) forget() {
-	m.weighing = weighing{sm: &m.Sm[0], in: &m.in[0], stretched: &stretched[0], out: &m.out, mixed: &m.mixed, squashTable: squashTable}
+	m.weighing = weighingOf(m)
 	m.scan.reset()
 	clear(m.matchTable)
 	m.match.at(0, 0, 0)

@@ -108,13 +108,35 @@ type elements struct {
 	done   int  // where in hist the root was closed; 0 before
 }
 
-func (s *scan) reset() {
-	hist, now, past, local, chain := s.hist[:0], s.now[:0], s.past, s.local[:0], s.records.chain[:0]
+// scanMemory is what a scan has allocated, emptied.
+type scanMemory struct {
+	hist  []byte
+	now   []span
+	past  [pastMessages][]span
+	local []uint32
+	chain []said
+}
+
+func memoryOf(s *scan) scanMemory {
+	past := s.past
 	for i := range past {
 		past[i] = past[i][:0]
 	}
-	*s = scan{hist: hist, now: now, past: past, elements: elements{local: local}}
-	s.records.chain = chain
+	return scanMemory{s.hist[:0], s.now[:0], past, s.local[:0], s.records.chain[:0]}
+}
+
+func (s *scan) reset() {
+	m := memoryOf(s)
+	*s = scan{hist: m.hist, now: m.now, past: m.past, elements: elements{local: m.local}}
+	s.records.chain = m.chain
+}
+
+// take lets s hold a copy of its lists in this memory, and no longer share them with the scan that it was copied from.
+func (m scanMemory) take(s *scan) {
+	s.hist, s.now, s.local, s.records.chain = append(m.hist, s.hist...), append(m.now, s.now...), append(m.local, s.local...), append(m.chain, s.records.chain...)
+	for i := range s.past {
+		s.past[i] = append(m.past[i], s.past[i]...)
+	}
 }
 
 // begin starts a message after those in the history.
