@@ -151,3 +151,17 @@ func TestSetsOfOneLeaveRoomForSeveral(t *testing.T) {
 	}
 	check.True(t, "one too many", several(200) == nil)
 }
+
+// A recipient that begins anew again and again leaves nothing of its sets behind, and messages still go to several at once.
+func TestSetsOfARecipientThatBeginsAnewEnd(t *testing.T) {
+	d := &desk{recorded: map[string]bool{}}
+	peers := []*mail.Peer{mail.NewPeer(2, "two", netip.AddrPort{}, d, false), mail.NewPeer(3, "three", netip.AddrPort{}, d, false)}
+	c := New(Config{Common: mail.Common{Self: 1, Peers: peers, Services: d, Store: mail.NewStore(d, 1, 1<<20, nil)}, Ways: d})
+	for range 2 * mostSets {
+		m := &mail.Message{Content: envelope.Message{Payload: &site.Message{To: "pipe"}}}
+		check.True(check.Fatal(t), "a set of two", c.together(m, peers) != nil)
+		delete(c.of, m.ID) // it has ended
+		c.NewStore(peers[0])
+	}
+	check.True(t, "sets", len(c.sets) <= 1, len(c.sets))
+}
