@@ -105,8 +105,8 @@ func (w ways) Hand(now time.Time, hop uint16, m site.Message) bool {
 
 // Held is how many octets are in custody for a hop.
 func (w ways) Held(hop uint16) (octets int) {
-	for _, l := range w.g.byID[hop].legs {
-		if l != nil && l.bearer != w.b {
+	for l := range legsTo(w.g.byID[hop]) {
+		if l.bearer != w.b {
 			_, _, held := l.Box.Held(0, 1, mail.Group)
 			octets += held
 		}
