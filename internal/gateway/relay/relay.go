@@ -548,34 +548,18 @@ func widen(near uint32, low uint16) uint32 { return near + uint32(int32(int16(lo
 // Orders are those of the Store.
 func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
 
-// The other events of a carrier do not concern one that has no datagrams.
+// The other events of a carrier do not concern one that has no datagrams: capsules come as messages, and go by other bearers, in whose custody
+// they are. The journal says which receipts are owed.
 
-// Receive takes no frame: capsules come as messages.
 func (c *Carrier) Receive(time.Time, *mail.Peer, frame.Frame, int, bool) bool { return false }
-
-// Pump does nothing: messages that Step hands on go by other bearers.
-func (c *Carrier) Pump(time.Time) {}
-
-// Silence is for those bearers.
-func (c *Carrier) Silence(time.Time, bool) {}
-
-// PeerSilent is for those bearers.
-func (c *Carrier) PeerSilent(time.Time, *mail.Peer, bool) {}
-
-// Announce leaves it to those bearers to say that this node goes silent.
-func (c *Carrier) Announce(time.Time, frame.Silence) bool { return false }
-
-// Event takes none.
-func (c *Carrier) Event(time.Time, api.Event) {}
-
-// Settle sends nothing at a stop: the journal says which receipts are owed.
-func (c *Carrier) Settle(time.Time) {}
-
-// Owed counts nothing: capsules are in the other bearers' custody.
-func (c *Carrier) Owed(time.Time) (o mail.Owed) { return o }
-
-// Report adds nothing.
-func (c *Carrier) Report(*api.Status) {}
+func (c *Carrier) Pump(time.Time)                                             {}
+func (c *Carrier) Silence(time.Time, bool)                                    {}
+func (c *Carrier) PeerSilent(time.Time, *mail.Peer, bool)                     {}
+func (c *Carrier) Announce(time.Time, frame.Silence) bool                     { return false }
+func (c *Carrier) Event(time.Time, api.Event)                                 {}
+func (c *Carrier) Settle(time.Time)                                           {}
+func (c *Carrier) Owed(time.Time) (o mail.Owed)                               { return o }
+func (c *Carrier) Report(*api.Status)                                         {}
 
 // Start begins the timers of the messages that were under way. One that no hop has waits for its hop if custody holds its capsule; otherwise
 // the capsule has ended on its way, and the message goes again.
