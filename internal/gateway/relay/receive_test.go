@@ -26,10 +26,9 @@ func (d *desk) Key(uint16, uint16, []byte) (seal.EndKey, bool) {
 	return seal.NewEndKey([32]byte{1}), true
 }
 func (d *desk) Next(to uint16, _ ...uint16) (uint16, bool) { return to, true }
-func (d *desk) Hand(_ time.Time, _ uint16, m site.Message) bool {
-	c, err := Parse(&m)
-	d.capsules = append(d.capsules, c)
-	return err == nil
+func (d *desk) Hand(_ time.Time, _ uint16, c *Capsule, _ site.Mark) bool {
+	d.capsules = append(d.capsules, *c)
+	return true
 }
 
 // An origin with more sets than one capsule has room for is told of all of them, in the capsules that follow at once.

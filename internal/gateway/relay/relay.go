@@ -22,8 +22,8 @@ import (
 type Ways interface {
 	// Next is the gateway to which messages for another go first, but none of those in not, and whether it answers; 0: there is none.
 	Next(to uint16, not ...uint16) (hop uint16, up bool)
-	// Hand gives custody a capsule for a hop; false: it was refused. Held is how many octets are in custody for it.
-	Hand(now time.Time, hop uint16, m site.Message) bool
+	// Hand gives custody a capsule for a hop, as urgent as mark says; false: it was refused. Held is how many octets are in custody for the hop.
+	Hand(now time.Time, hop uint16, c *Capsule, mark site.Mark) bool
 	Held(hop uint16) int
 	// Key is the key with which this node and another seal, and Secret a key that this node alone can make.
 	Key(from, to uint16, streams []byte) (seal.EndKey, bool)
@@ -432,7 +432,7 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 			}
 			capsule.tags = end.Tag(capsule.tags, tagOctets, at.Number, capsule.head(id, mark.Precedence), body)
 		}
-		return c.Ways.Hand(now, hop, capsule.Message(now, mark))
+		return c.Ways.Hand(now, hop, &capsule, mark)
 	}
 	l := c.lines[to[0]]
 	end, ok := l.key(c.Self, to[0])
@@ -448,7 +448,7 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	}
 	sealed := end.Seal(nil, tagOctets, at.Number, capsule.head(to[0], mark.Precedence), body)
 	capsule.tags, capsule.sealed = sealed[:tagOctets], sealed[tagOctets:]
-	if !c.Ways.Hand(now, hop, capsule.Message(now, mark)) {
+	if !c.Ways.Hand(now, hop, &capsule, mark) {
 		return false
 	}
 	if capsule.kind == riding {
