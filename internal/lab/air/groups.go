@@ -246,7 +246,7 @@ func sentOn(s *stage) (octets [3]float64) {
 func groupcast(s *stage, every, lasting, longer time.Duration) float64 {
 	_, before := repaired(s)
 	n := int(lasting / every)
-	s.offerAfter(0, n, every, tracks(256))
+	offerAfter(s, 0, n, every, tracks(256))
 	s.run(lasting + longer)
 	_, after := repaired(s)
 	copies := 1

@@ -166,11 +166,11 @@ func (s *stage) until(most time.Duration, done func() bool) {
 
 // offer lets the ship send n messages to the shore, one every interval from a second on.
 func (s *stage) offer(n int, every time.Duration, what func(i int) site.Message) {
-	s.offerAfter(time.Second, n, every, what)
+	offerAfter(s, time.Second, n, every, what)
 }
 
 // offerAfter is offer from another time on.
-func (s *stage) offerAfter(start time.Duration, n int, every time.Duration, what func(i int) site.Message) {
+func offerAfter(s *stage, start time.Duration, n int, every time.Duration, what func(i int) site.Message) {
 	s.due += n
 	for i := range n {
 		m := what(i)
