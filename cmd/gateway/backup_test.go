@@ -68,7 +68,7 @@ func heldBy(t *testing.T, file string) (gone map[string]bool) {
 	}
 	texts, numbers := map[string]string{}, map[string]bool{}
 	if err == nil {
-		_, err = journal.Export(dir, nil, func(x journal.Exported) error {
+		_, err = journal.Export(dir, nil, nil, func(x journal.Exported) error {
 			switch x.Bucket {
 			case "mail":
 				if i := bytes.Index(x.Value, []byte("m-0")); i >= 0 {

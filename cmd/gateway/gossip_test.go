@@ -160,15 +160,7 @@ func (g *gossip) missing(i int, s saying) (list []int) {
 
 // talk is one connection of the talker at gateway i.
 func (g *gossip) talk(ctx context.Context, i int, seed uint64) {
-	renewed := make(chan struct{}, 16)
-	p := g.dial(ctx, i, "mouth", seed, nil, func(_ *tcp.Peer, n edgepeer.Notice) {
-		if l, ok := n.(edgepeer.Leased); ok && l.Renewed {
-			select {
-			case renewed <- struct{}{}:
-			default:
-			}
-		}
-	})
+	p := g.dial(ctx, i, "mouth", seed, nil, nil)
 	if p == nil {
 		return
 	}
@@ -199,14 +191,7 @@ func (g *gossip) talk(ctx context.Context, i int, seed uint64) {
 		if len(fresh) == 0 {
 			continue
 		}
-		if _, err := p.Do(edgepeer.Renew{}); err != nil {
-			return
-		}
-		select {
-		case <-renewed:
-		case <-p.Done():
-			return
-		case <-ctx.Done():
+		if p.Renew(ctx) != nil {
 			return
 		}
 		g.mu.Lock()

@@ -281,10 +281,8 @@ func tellJoined(g *Gateway, now time.Time, p *peer) {
 // tellReach tells every adapter that the link to a site is down, or up again.
 func tellReach(g *Gateway, now time.Time, p *peer, down bool) {
 	var since time.Time // when the site was last heard, on any bearer
-	for _, l := range p.legs {
-		if l != nil {
-			since = due.Latest(since, l.LastHeard)
-		}
+	for l := range legsTo(p) {
+		since = due.Latest(since, l.LastHeard)
 	}
 	if since.IsZero() {
 		since = now

@@ -80,10 +80,7 @@ func (g *Gateway) forget(now time.Time, ev api.Forget) {
 
 // estrange makes a stranger of a peer; false: that was done too often in this run.
 func (g *Gateway) estrange(now time.Time, p *peer, anyStart bool) bool {
-	for _, l := range p.legs {
-		if l == nil {
-			continue
-		}
+	for l := range legsTo(p) {
 		if !l.bearer.keys.Forget(p.ID, anyStart) {
 			return false
 		}
@@ -105,10 +102,7 @@ func (g *Gateway) part(now time.Time) {
 		if p.Gone == !named {
 			continue
 		}
-		for _, l := range p.legs {
-			if l == nil {
-				continue
-			}
+		for l := range legsTo(p) {
 			if l.Gone = !named; named {
 				l.Handshake.Owe(now)
 				continue

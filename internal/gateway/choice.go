@@ -66,10 +66,7 @@ func (p *peer) arrives(now time.Time, l *leg, m *mail.Message) time.Time {
 	if e := m.On(l.Peer); e != nil {
 		before -= len(m.Full)
 	}
-	for _, other := range p.legs { // parked messages wait for another bearer
-		if other == nil || other.parked[m.Rank()] == 0 {
-			continue
-		}
+	for other := range legsTo(p) { // parked messages wait for another bearer
 		if other == l {
 			before -= other.parked[m.Rank()]
 		} else if l.together() {
@@ -171,9 +168,9 @@ func (p *peer) choose(m *mail.Message) choice {
 func (p *peer) chooseBy(m *mail.Message, rule *route.Rule) choice {
 	var list []*leg // that carry it, the cheapest first
 	var waits *leg  // the cheapest that does not
-	for _, l := range p.legs {
+	for l := range legsTo(p) {
 		switch {
-		case l == nil || m != nil && (!m.Takes(l.Bearer.Name) || !rule.Takes(l.Bearer.Name)):
+		case m != nil && (!m.Takes(l.Bearer.Name) || !rule.Takes(l.Bearer.Name)):
 		case l.carries(m, rule), l.waitsFor(m) && (rule == nil || rule.Within == 0):
 			at := len(list)
 			for at > 0 && dear(l.bearer, list[at-1].bearer) < 0 {

@@ -112,8 +112,8 @@ func (l *leg) relayed(now time.Time) (q api.Quality) {
 		return q
 	}
 	first := hop.leg
-	for _, one := range hop.legs {
-		if one != nil && one.bearer.Relay == nil && one.goes() && (!first.goes() || dear(one.bearer, first.bearer) < 0) {
+	for one := range legsTo(hop) {
+		if one.bearer.Relay == nil && one.goes() && (!first.goes() || dear(one.bearer, first.bearer) < 0) {
 			first = one
 		}
 	}

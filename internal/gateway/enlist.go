@@ -101,10 +101,8 @@ func enrolls(g *Gateway, p *peer) bool {
 	}
 	rename(g, p, n.Name)
 	p.Ashore, p.via = false, via
-	for _, l := range p.legs {
-		if l != nil {
-			l.Enrolled = true
-		}
+	for l := range legsTo(p) {
+		l.Enrolled = true
 	}
 	if addr := on[0]; addr.IsValid() {
 		p.Link.Readdress(addr)

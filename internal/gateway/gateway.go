@@ -344,10 +344,8 @@ func (g *Gateway) Step(now time.Time, ev api.Event) (out api.Output) {
 	}
 	for _, p := range g.peers {
 		before := p.unreachable()
-		for _, l := range p.legs {
-			if l != nil {
-				out.Notes = append(out.Notes, slices.Concat(l.link.check(now, l), l.differs.check(now, l, l.bearer.shore))...)
-			}
+		for l := range legsTo(p) {
+			out.Notes = append(out.Notes, slices.Concat(l.link.check(now, l), l.differs.check(now, l, l.bearer.shore))...)
 		}
 		if p.late.Due(now) {
 			out.Notes = append(out.Notes, p.late.Look(now, &g.sites(p)[0], g.mail)...)

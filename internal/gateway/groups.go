@@ -510,8 +510,8 @@ func (p *peer) told() *leg {
 	if best != nil && best.met() {
 		return best
 	}
-	for _, l := range p.legs {
-		if l != nil && l.bearer.Relay == nil && l.met() && l.answers() {
+	for l := range legsTo(p) {
+		if l.bearer.Relay == nil && l.met() && l.answers() {
 			return l
 		}
 	}
@@ -525,8 +525,8 @@ func (gs *groups) look(now time.Time) {
 	gs.ports = nil
 	var down []*leg
 	for _, p := range g.peers {
-		for _, l := range p.legs {
-			if l != nil && l.bearer.Relay == nil {
+		for l := range legsTo(p) {
+			if l.bearer.Relay == nil {
 				here := !l.Gone && !l.Off && !l.Link.Dead() && (!l.LastHeard.IsZero() || l.Addr.IsValid())
 				gs.hearing.Present(now, l.bearer.index, l.started(), here)
 			}

@@ -29,20 +29,31 @@ func (l *leg) named() []any {
 // legOf is the leg of a carrier's peer.
 func legOf(g *Gateway, m *mail.Peer) *leg {
 	p := g.known(m.ID)
-	for _, l := range p.legs {
-		if l != nil && l.Peer == m {
+	for l := range legsTo(p) {
+		if l.Peer == m {
 			return l
 		}
 	}
 	return p.leg
 }
 
+// legsTo are the legs of a peer, one for each bearer that reaches it.
+func legsTo(p *peer) iter.Seq[*leg] {
+	return func(yield func(*leg) bool) {
+		for _, l := range p.legs {
+			if l != nil && !yield(l) {
+				return
+			}
+		}
+	}
+}
+
 // legsOf are all legs of all peers.
 func legsOf(g *Gateway) iter.Seq[*leg] {
 	return func(yield func(*leg) bool) {
 		for _, p := range g.peers {
-			for _, l := range p.legs {
-				if l != nil && !yield(l) {
+			for l := range legsTo(p) {
+				if !yield(l) {
 					return
 				}
 			}
@@ -79,10 +90,7 @@ func dear(a, b *bearer) int {
 // cheapest is the leg that any message should take now: the cheapest of those that go, or of all where none goes.
 func (p *peer) cheapest() (best *leg) {
 	bestGoes := false
-	for _, l := range p.legs {
-		if l == nil {
-			continue
-		}
+	for l := range legsTo(p) {
 		if goes := l.goes(); best == nil || goes && !bestGoes || goes == bestGoes && dear(l.bearer, best.bearer) < 0 {
 			best, bestGoes = l, goes
 		}
@@ -228,8 +236,8 @@ func (p *peer) asks() bool {
 
 // besides acknowledges messages of a peer that came on other bearers than one: those may be down by now.
 func besides(g *Gateway, peer uint16, but *bearer) (list []frame.Beside) {
-	for _, l := range g.byID[peer].legs {
-		if l != nil && l.bearer != but {
+	for l := range legsTo(g.byID[peer]) {
+		if l.bearer != but {
 			for _, c := range l.bearer.Handovers {
 				list = append(list, c.Beside(l.Peer)...)
 			}
@@ -271,8 +279,8 @@ func handOver(g *Gateway, now time.Time, p *peer) {
 	}
 	if usable != p.usable {
 		p.usable, p.behind = usable, true
-		for _, l := range p.legs {
-			if l != nil && usable != 0 && !l.Box.Empty() {
+		for l := range legsTo(p) {
+			if usable != 0 && !l.Box.Empty() {
 				moveFrom(g, now, p, l)
 			}
 		}
@@ -280,10 +288,8 @@ func handOver(g *Gateway, now time.Time, p *peer) {
 	if p.behind {
 		feed(g, now, p)
 		p.behind = false
-		for _, l := range p.legs {
-			if l != nil && p.line(l) {
-				p.behind = true
-			}
+		for l := range legsTo(p) {
+			p.behind = p.line(l) || p.behind
 		}
 	}
 }
@@ -308,8 +314,8 @@ func feed(g *Gateway, now time.Time, p *peer) {
 	if park == nil {
 		return
 	}
-	for _, to := range p.legs {
-		if to == nil || !to.together() {
+	for to := range legsTo(p) {
+		if !to.together() {
 			continue
 		}
 		next := func() *mail.Entry {

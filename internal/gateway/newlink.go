@@ -85,10 +85,7 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 			p.legs[i].Paths.Write(addr)
 		}
 	}
-	for _, l := range p.legs {
-		if l == nil {
-			continue
-		}
+	for l := range legsTo(p) {
 		l.bearer.lines.join(l)
 		for _, c := range l.bearer.Members {
 			if err := c.Join(now, l.Peer); err != nil {
@@ -114,20 +111,15 @@ func (g *Gateway) join(now time.Time, pc PeerConfig, on map[int]netip.AddrPort) 
 func (g *Gateway) leave(now time.Time, p *peer) {
 	waiting, underWay, _ := p.Box.Held(frame.Direct, frame.Bulk)
 	newsWaiting, newsUnderWay, _ := p.Box.News()
-	for _, l := range p.legs {
-		if l != nil {
-			l.bearer.linkProbes.left(now, l)
-		}
+	for l := range legsTo(p) {
+		l.bearer.linkProbes.left(now, l)
 	}
 	learned := p.Paths // for when it comes back in this run
 	g.estrange(now, p, false)
 	p.Paths = mail.NewPaths(netip.AddrPort{})
 	p.Link.RecordPaths()
 	p.Paths = learned
-	for _, l := range p.legs {
-		if l == nil {
-			continue
-		}
+	for l := range legsTo(p) {
 		for _, c := range slices.Backward(l.bearer.Members) {
 			c.Leave(now, l.Peer, "the site was taken out of the configuration")
 		}

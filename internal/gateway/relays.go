@@ -96,8 +96,9 @@ func (p *peer) answers() bool {
 }
 
 // Hand gives custody a capsule for a hop.
-func (w ways) Hand(now time.Time, hop uint16, m site.Message) bool {
-	if c, err := relay.Parse(&m); err == nil && len(c.To) == 1 && hop != c.To[0] {
+func (w ways) Hand(now time.Time, hop uint16, c *relay.Capsule, mark site.Mark) bool {
+	m := c.Message(now, mark)
+	if len(c.To) == 1 && hop != c.To[0] {
 		relayed(w.g, now, c.To[0], len(m.Parts[0].Data))
 	}
 	return len(accept(w.g, now, []*peer{w.g.byID[hop]}, envelope.Message{Payload: &m}, mail.Payload)) == 0
@@ -105,8 +106,8 @@ func (w ways) Hand(now time.Time, hop uint16, m site.Message) bool {
 
 // Held is how many octets are in custody for a hop.
 func (w ways) Held(hop uint16) (octets int) {
-	for _, l := range w.g.byID[hop].legs {
-		if l != nil && l.bearer != w.b {
+	for l := range legsTo(w.g.byID[hop]) {
+		if l.bearer != w.b {
 			_, _, held := l.Box.Held(0, 1, mail.Group)
 			octets += held
 		}

@@ -159,8 +159,8 @@ func (r *rollups) speak(now time.Time, parent uint16) {
 	rec := rollup.Record{Origin: g.cfg.ID, Serial: g.cfg.Incarnation.Number + r.spoken, Parent: parent, Version: g.cfg.Fleet.Version}
 	for _, p := range g.peers {
 		best := p.best(nil)
-		for _, l := range p.legs {
-			if l == nil || l != best && !l.leads() {
+		for l := range legsTo(p) {
+			if l != best && !l.leads() {
 				continue
 			}
 			for _, row := range l.Box.Backlog() {
@@ -224,8 +224,8 @@ func (r *rollups) leg() *leg {
 
 // direct is the cheapest leg on which a peer itself answers; nil: none.
 func (p *peer) direct() (best *leg) {
-	for _, l := range p.legs {
-		if l != nil && l.bearer.Relay == nil && l.goes() && l.Reachable() && (best == nil || dear(l.bearer, best.bearer) < 0) {
+	for l := range legsTo(p) {
+		if l.bearer.Relay == nil && l.goes() && l.Reachable() && (best == nil || dear(l.bearer, best.bearer) < 0) {
 			best = l
 		}
 	}

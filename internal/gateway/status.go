@@ -64,8 +64,8 @@ func (g *Gateway) Status(now time.Time) api.Status {
 	for i, p := range g.peers {
 		s.Peers = append(s.Peers, g.peerStatus(now, p, &sites[i]))
 		pending += p.Counts.Pending
-		for _, l := range p.legs {
-			if l != nil && l.bearer.Relay == nil { // messages over relays are in the accounts of the bearers to the relays
+		for l := range legsTo(p) {
+			if l.bearer.Relay == nil { // messages over relays are in the accounts of the bearers to the relays
 				s.Ledger = append(s.Ledger, l.ledger()...)
 			}
 		}
@@ -101,11 +101,9 @@ func byAdapter(g *Gateway) (rows []api.AdapterRow) {
 			sum.AddOf(b.Common.Ledger)
 		}
 	}
-	for _, p := range g.peers {
-		for _, l := range p.legs {
-			if l != nil && l.bearer.Relay == nil {
-				sum.AddOf(&l.Ledger)
-			}
+	for l := range legsOf(g) {
+		if l.bearer.Relay == nil {
+			sum.AddOf(&l.Ledger)
 		}
 	}
 	for direction, name := range directions {
@@ -145,8 +143,8 @@ func (g *Gateway) peerStatus(now time.Time, p *peer, of *forecast.Site) api.Peer
 	if at := l.Configured(); at.IsValid() {
 		ps.Configured = at.String()
 	}
-	for _, one := range p.legs {
-		if one == nil || one != l && !one.leads() {
+	for one := range legsTo(p) {
+		if one != l && !one.leads() {
 			continue
 		}
 		row := one.status(one == l)

@@ -109,9 +109,6 @@ func (s *farSite) viewOf(group string) View {
 	return Complete
 }
 
-// withholds says whether a site does not tell of all its peers.
-func (s *farSite) withholds() bool { return !partsOf(s.viewOf("")).has(Complete) }
-
 // inGroup says whether a site has members of a group, as far as its view tells.
 func (s *farSite) inGroup(group string) bool {
 	_, some := s.counts[group]

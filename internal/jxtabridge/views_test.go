@@ -232,7 +232,7 @@ func TestViewsAreSwitched(t *testing.T) {
 				check.Equal(in, "the far site knows who came before", knows(early), from.joined || to.joined)
 				check.Equal(in, "the far site knows who came after", knows(late), to.joined)
 				if s != nil {
-					check.Equal(in, "it knows that it is not told of all", s.withholds(), to.view.withholds())
+					check.Equal(in, "it knows that it is not told of all", s.viewOf("").withholds(), to.view.withholds())
 					check.Equal(in, "it knows that it may ask by name", partsOf(s.viewOf("")).has(Ask), partsOf(to.view).has(Ask))
 					check.Equal(in, "members that it knows of", s.counts[jxta.NetGroup] == 2, to.counts > 0)
 				}

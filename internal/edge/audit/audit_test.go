@@ -42,7 +42,7 @@ func filled(t *testing.T, n int) string {
 
 func TestChain(t *testing.T) {
 	dir := filled(t, 3)
-	r, err := Verify(dir, "")
+	r, err := Verify(dir, nil, "")
 	check.NoError(t, err)
 	check.Equal(t, "lines", r.Lines, 3)
 	noted := r.Head
@@ -51,11 +51,11 @@ func TestChain(t *testing.T) {
 	check.Equal(t, "number after a start", number, 3)
 	check.Equal(t, "hash after a start", hash, noted)
 	check.NoError(t, l.Add(Entry{Kind: End}))
-	r, err = Verify(dir, noted)
+	r, err = Verify(dir, nil, noted)
 	check.NoError(t, err)
 	check.Equal(t, "the noted hash is there", r.Found, true)
 	check.Equal(t, "last", r.Last, 4)
-	r, err = Verify(dir, strings.Repeat("ab", 32))
+	r, err = Verify(dir, nil, strings.Repeat("ab", 32))
 	check.NoError(t, err)
 	check.Equal(t, "another hash is there", r.Found, false)
 }
@@ -67,13 +67,13 @@ func TestEveryOctetCounts(t *testing.T) {
 	path := filepath.Join(dir, File)
 	whole, err := os.ReadFile(path)
 	check.NoError(check.Fatal(t), err)
-	was, err := Verify(dir, "")
+	was, err := Verify(dir, nil, "")
 	check.NoError(t, err)
 	for i := range whole {
 		b := bytes.Clone(whole)
 		b[i] ^= 1 << (i % 7)
 		check.NoError(check.Fatal(t), os.WriteFile(path, b, 0o600))
-		if r, err := Verify(dir, was.Head); err == nil && r.Found {
+		if r, err := Verify(dir, nil, was.Head); err == nil && r.Found {
 			t.Fatalf("octet %d changed: Verify finds nothing wrong", i)
 		}
 	}
@@ -101,7 +101,7 @@ func TestLinesTakenOutAndWrittenAnew(t *testing.T) {
 		{"of another record", [][]byte{forged[0], lines[1]}, ""},
 	} {
 		check.NoError(check.Fatal(t), os.WriteFile(path, bytes.Join(tt.text, nil), 0o600))
-		_, err := Verify(dir, "")
+		_, err := Verify(dir, nil, "")
 		if tt.want == "" { // the same line: the same order at the same time by the same man
 			check.NoError(check.In(t, tt.name), err)
 			continue
@@ -125,14 +125,14 @@ func TestWhatIsMissing(t *testing.T) {
 	} {
 		in := check.In(t, name)
 		dir := filled(t, 7)
-		whole, err := Verify(dir, "")
+		whole, err := Verify(dir, nil, "")
 		check.NoError(in, err)
 		path := filepath.Join(dir, File)
 		b, err := os.ReadFile(path)
 		check.NoError(in, err)
 		check.NoError(in, os.WriteFile(path, tt.cut(b), 0o600))
 		for _, noted := range []string{"", whole.Head} {
-			_, err = Verify(dir, noted)
+			_, err = Verify(dir, nil, noted)
 			check.True(in, "it is said", err != nil && strings.Contains(err.Error(), tt.says), err)
 		}
 	}
@@ -151,7 +151,7 @@ func TestTorn(t *testing.T) {
 		check.NoError(check.Fatal(t), l.Add(Entry{Kind: Start}))
 		l.Close()
 		var kinds []Kind
-		check.NoError(check.Fatal(t), Each(dir, func(l Line) error { kinds = append(kinds, l.Kind); return nil }))
+		check.NoError(check.Fatal(t), Each(dir, nil, func(l Line) error { kinds = append(kinds, l.Kind); return nil }))
 		want := []Kind{Torn, Start}
 		switch {
 		case cut == 0 || cut == first:
@@ -175,7 +175,7 @@ func TestDamagedEnd(t *testing.T) {
 	check.NoError(t, os.WriteFile(path, whole, 0o600))
 	open(t, dir, &clock{noon})
 	var found []Line
-	check.NoError(t, Each(dir, func(l Line) error { found = append(found, l); return nil }))
+	check.NoError(t, Each(dir, nil, func(l Line) error { found = append(found, l); return nil }))
 	check.Equal(check.Fatal(t), "lines", len(found), 1)
 	check.Equal(t, "kind", found[0].Kind, Damaged)
 	for _, name := range []string{File, File + ".1"} {
@@ -203,11 +203,11 @@ func TestFilesTurn(t *testing.T) {
 	paths, err := Files(dir)
 	check.NoError(t, err)
 	check.Equal(t, "files", len(paths), filesKept)
-	r, err := Verify(dir, "")
+	r, err := Verify(dir, nil, "")
 	check.NoError(t, err)
 	check.Equal(t, "last", r.Last, 3*filesKept)
 	check.Equal(t, "lines", r.Lines, filesKept)
-	check.NoError(t, Each(dir, func(l Line) error {
+	check.NoError(t, Each(dir, nil, func(l Line) error {
 		check.Equal(t, "octets kept of a text", len(l.What), MaxText+len("..."))
 		return nil
 	}))
@@ -225,7 +225,7 @@ func TestRefusedOrdersAreBounded(t *testing.T) {
 	c.at = c.at.Add(period)
 	check.NoError(t, l.Add(Entry{Kind: OrderRefused}))
 	kinds, leftOut := map[Kind]int{}, 0
-	check.NoError(t, Each(dir, func(l Line) error { kinds[l.Kind]++; leftOut += l.LeftOut; return nil }))
+	check.NoError(t, Each(dir, nil, func(l Line) error { kinds[l.Kind]++; leftOut += l.LeftOut; return nil }))
 	check.Equal(t, "refused", kinds[OrderRefused], periodMost+1)
 	check.Equal(t, "orders", kinds[Order], 1)
 	check.Equal(t, "left out", leftOut, 1000-periodMost)
@@ -235,7 +235,7 @@ func TestClosedAndAbsent(t *testing.T) {
 	if err := new(Log).Add(Entry{Kind: Start}); err == nil {
 		t.Error("a log that was never opened took an entry")
 	}
-	_, err := Verify(t.TempDir(), "")
+	_, err := Verify(t.TempDir(), nil, "")
 	check.Equal(t, "no record is os.ErrNotExist", errors.Is(err, os.ErrNotExist), true)
 }
 

@@ -30,11 +30,8 @@ func Files(dir string) (paths []string, err error) {
 
 // Each calls f with the lines of the record in dir, the oldest first. It stops at the first error of f, at a line that
 // parseLine refuses, and where the chain is broken. Half a line at the end of the newest file is left out: the next start cuts
-// it off.
-func Each(dir string, f func(Line) error) error { return EachSealed(dir, nil, f) }
-
-// EachSealed is Each of a record whose lines may be sealed. At a sealed line it returns ErrSealed if there is no secret.
-func EachSealed(dir string, secret atrest.Secret, f func(Line) error) error {
+// it off. At a sealed line it returns ErrSealed if there is no secret (nil).
+func Each(dir string, secret atrest.Secret, f func(Line) error) error {
 	return (&keys{secret: secret}).each(dir, f)
 }
 
@@ -105,10 +102,8 @@ type Report struct {
 
 // Verify reads the record in dir and checks its chain. It also reports missing lines that a gateway never removes itself: those before the
 // oldest line, while no old file has been removed yet, and those behind the last. noted is a hash that somebody noted earlier, or "".
-func Verify(dir, noted string) (r Report, err error) { return VerifySealed(dir, nil, noted) }
-
-// VerifySealed is Verify of a record whose lines may be sealed.
-func VerifySealed(dir string, secret atrest.Secret, noted string) (r Report, err error) {
+// secret opens sealed lines; nil: there is none.
+func Verify(dir string, secret atrest.Secret, noted string) (r Report, err error) {
 	r.Found = noted == ""
 	k := &keys{secret: secret}
 	err = k.each(dir, func(l Line) error {

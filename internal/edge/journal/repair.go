@@ -53,17 +53,7 @@ func existing(dir string, flags int, progress Progress) (*os.File, *followed, er
 	return f, &followed{ReaderAt: f, size: info.Size(), progress: progress}, nil
 }
 
-// Check reads a journal that nobody uses, as Open does, and changes nothing.
-func Check(dir string, progress Progress) (*Report, error) {
-	return Export(dir, progress, nil)
-}
-
-// Export is ExportSealed without a secret.
-func Export(dir string, progress Progress, visit func(Exported) error) (*Report, error) {
-	return ExportSealed(dir, nil, progress, visit)
-}
-
-// Exported is a record of a journal as ExportSealed passes it to visit.
+// Exported is a record of a journal as Export passes it to visit.
 type Exported struct {
 	Bucket  string
 	Key     []byte
@@ -73,10 +63,10 @@ type Exported struct {
 	Sealed  bool // Key and Value are as in the file: there was no secret
 }
 
-// ExportSealed is Check that passes every record to visit. Without a secret it passes the records of a sealed journal as they are
-// in the file; with another journal's secret it passes none and returns an error. A record that the secret does not open counts as
-// damaged.
-func ExportSealed(dir string, secret atrest.Secret, progress Progress, visit func(Exported) error) (*Report, error) {
+// Export reads a journal that nobody uses, as Open does, and changes nothing. It passes every record to visit, if that is not
+// nil. Without a secret it passes the records of a sealed journal as they are in the file; with another journal's secret it
+// passes none and returns an error. A record that the secret does not open counts as damaged.
+func Export(dir string, secret atrest.Secret, progress Progress, visit func(Exported) error) (*Report, error) {
 	f, r, err := existing(dir, os.O_RDONLY, progress)
 	if err != nil {
 		return nil, err

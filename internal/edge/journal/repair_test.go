@@ -175,7 +175,7 @@ func TestRepairOfSound(t *testing.T) {
 	if _, err := (Repair{}).Do(dir); !errors.Is(err, ErrInUse) {
 		t.Errorf("a journal in use: %v", err)
 	}
-	if _, err := Check(dir, nil); !errors.Is(err, ErrInUse) {
+	if _, err := Export(dir, nil, nil, nil); !errors.Is(err, ErrInUse) {
 		t.Errorf("check of a journal in use: %v", err)
 	}
 	if _, err := NewStart(dir); !errors.Is(err, ErrInUse) {
@@ -284,7 +284,7 @@ func TestAside(t *testing.T) {
 	}
 	j.Close()
 	var found []string
-	if _, err := Export(dir, nil, func(x Exported) error {
+	if _, err := Export(dir, nil, nil, func(x Exported) error {
 		if x.Aside {
 			found = append(found, fmt.Sprintf("%s/%s %v", x.Bucket, x.Key, x.Damaged))
 		}

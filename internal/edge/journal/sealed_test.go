@@ -91,12 +91,12 @@ func TestStolenDisk(t *testing.T) {
 	check.NoError(t, j.Close())
 	silent(t, "written anew", dir)
 
-	// Check, Export and the like, without the secret and with it.
-	rep, err := Check(dir, nil)
+	// Export and the like, without the secret and with it.
+	rep, err := Export(dir, nil, nil, nil)
 	check.NoError(t, err)
 	check.True(t, "it is sound and sealed", rep.Sound() && rep.Sealed, rep.Problems())
 	seen := map[string]string{}
-	_, err = Export(dir, nil, func(x Exported) error {
+	_, err = Export(dir, nil, nil, func(x Exported) error {
 		check.True(t, "the record is marked as sealed", x.Sealed)
 		seen[x.Bucket+"/"+string(x.Key)] = string(x.Value)
 		return nil
@@ -107,7 +107,7 @@ func TestStolenDisk(t *testing.T) {
 	}
 	clear(seen)
 	var setAside string
-	rep, err = ExportSealed(dir, secret, nil, func(x Exported) error {
+	rep, err = Export(dir, secret, nil, func(x Exported) error {
 		if x.Aside {
 			setAside = string(x.Key)
 			return nil
@@ -144,7 +144,7 @@ func TestWrongSecret(t *testing.T) {
 		check.NoError(t, err)
 		check.True(t, "the file is as it was", bytes.Equal(after, before))
 	}
-	_, err = ExportSealed(dir, atrest.Secret("a passphrase of teste"), nil, nil)
+	_, err = Export(dir, atrest.Secret("a passphrase of teste"), nil, nil)
 	check.ErrorIs(t, err, ErrSecret)
 	_, err = Repair{Identity: ship, Force: true}.Do(dir)
 	check.ErrorIs(t, err, ErrSealed)
@@ -331,10 +331,10 @@ func TestSealedDamage(t *testing.T) {
 	check.NoError(t, j.Close())
 	check.NoError(t, os.WriteFile(path, whole, 0o600))
 	swap(t, dir, key)
-	rep, err := Check(dir, nil)
+	rep, err := Export(dir, nil, nil, nil)
 	check.NoError(t, err)
 	check.True(t, "without the secret it is sound", rep.Sound(), rep.Problems())
-	rep, err = ExportSealed(dir, secret, nil, nil)
+	rep, err = Export(dir, secret, nil, nil)
 	check.NoError(t, err)
 	check.Equal(t, "records that it does not open", rep.Bad, 2)
 	j, err = OpenSealed(dir, ship, secret, spareAll)

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/envelope"
-	"aldis/internal/link/frame"
 	"aldis/internal/pmul"
 )
 
 // Handover is the carrier's part when messages change their bearer: docs/decisions/bearers.md.
-type Handover struct{ C *Carrier }
+type Handover struct {
+	mail.Undivided
+	C *Carrier
+}
 
 // waitsFor notes that a message for a peer is on the air, where another bearer waits.
 func waitsFor(c *Carrier, now time.Time, p *mail.Peer) {
@@ -50,9 +51,6 @@ func (h Handover) Room() int {
 	return room
 }
 
-// Rest is nothing: parts of messages are the engine's.
-func (h Handover) Rest(*mail.Entry) ([]envelope.Moved, *envelope.Rest) { return nil, nil }
-
 // Elsewhere ends a message for a peer that has it from another bearer. The message goes on for others. If it was for nobody else, and no
 // part of it has gone, it goes empty: receivers wait for its place.
 func (h Handover) Elsewhere(now time.Time, e *mail.Entry) {
@@ -87,12 +85,3 @@ func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 	c.stepReceiver(c.Store.Lives.Now(), pmul.Elsewhere{Key: key})
 	return false
 }
-
-// Whole is nothing.
-func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte { return nil }
-
-// Beside is nothing: the engine itself says which messages have come.
-func (h Handover) Beside(*mail.Peer) []frame.Beside { return nil }
-
-// Acked takes nothing.
-func (h Handover) Acked(time.Time, *mail.Peer, frame.Beside) {}

@@ -104,6 +104,15 @@ type Handover interface {
 	Whole(p *Peer, at TransmissionID, rest *envelope.Rest) []byte
 }
 
+// Undivided is what a Handover does whose carrier says of no message how much of it has arrived, and whose acknowledgements go by themselves:
+// nothing.
+type Undivided struct{}
+
+func (Undivided) Rest(*Entry) ([]envelope.Moved, *envelope.Rest)     { return nil, nil }
+func (Undivided) Beside(*Peer) []frame.Beside                        { return nil }
+func (Undivided) Acked(time.Time, *Peer, frame.Beside)               {}
+func (Undivided) Whole(*Peer, TransmissionID, *envelope.Rest) []byte { return nil }
+
 // Orders are an operator's questions and orders about messages that a carrier has. An order holds for all recipients that have the same
 // number of the message.
 type Orders interface {

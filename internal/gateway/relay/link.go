@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"aldis/internal/gateway/mail"
-	"aldis/internal/link/envelope"
 	"aldis/internal/link/frame"
 )
 
@@ -22,49 +21,32 @@ func (c *Carrier) Hop(id uint16) (hop uint16, gateways int) {
 // Dead says that a node has not answered for long, though relays took capsules for it.
 func (l *line) Dead() bool { return l.tries >= silentAfter }
 
-// Listening says nothing: custody waits for a node that is silent.
-func (l *line) Listening() bool { return false }
-
 // Heard notes that a node has said something that is provably its own.
-func (l *line) Heard(now time.Time) {
-	l.LastHeard, l.tries = now, 0
-}
+func (l *line) Heard(now time.Time) { l.LastHeard, l.tries = now, 0 }
 
-// Together says that nodes are greeted one by one.
-func (l *line) Together() bool { return false }
+// Relays carry capsules and no datagrams. So a line has no transmitter and no address, nodes are greeted by capsules, each message waits for
+// its own receipt, and one for a silent node waits in custody.
 
-// Air is no transmitter: those of other bearers carry capsules.
-func (l *line) Air() (*mail.Air, int) { return &l.air, 0 }
-
-// Progress is not known.
-func (l *line) Progress(*mail.Entry) (there, all int) { return 0, 0 }
-
-// RecordPaths keeps no address.
-func (l *line) RecordPaths() {}
-
-// Readdress takes none.
-func (l *line) Readdress(netip.AddrPort) {}
-
-// Restarted does nothing: it is about datagrams, as HELLOs are, and relays carry capsules.
-func (l *line) Restarted() {}
-
-// Late does nothing either.
-func (l *line) Late(time.Time, time.Duration) {}
-
-// Hello adds nothing.
-func (l *line) Hello(*frame.Hello) {}
-
-// Compare compares nothing.
-func (l *line) Compare(time.Time, frame.Hello, uint32) {}
-
-// Greeting takes none.
-func (l *line) Greeting(time.Time, frame.Greeting) {}
-
-// Greet sends none.
+func (l *line) Listening() bool                              { return false }
+func (l *line) Together() bool                               { return false }
+func (l *line) Air() (*mail.Air, int)                        { return &l.air, 0 }
+func (l *line) Progress(*mail.Entry) (there, all int)        { return 0, 0 }
+func (l *line) RecordPaths()                                 {}
+func (l *line) Readdress(netip.AddrPort)                     {}
+func (l *line) Restarted()                                   {}
+func (l *line) Late(time.Time, time.Duration)                {}
+func (l *line) Hello(*frame.Hello)                           {}
+func (l *line) Compare(time.Time, frame.Hello, uint32)       {}
+func (l *line) Greeting(time.Time, frame.Greeting)           {}
 func (l *line) Greet(time.Time, netip.AddrPort, frame.Hello) {}
+func (l *line) Ask()                                         {}
+func (l *line) Doubt()                                       {}
 
 // Handover is the carrier's part when messages change their bearer.
-type Handover struct{ C *Carrier }
+type Handover struct {
+	mail.Undivided
+	C *Carrier
+}
 
 // Adopt puts an entry of another bearer among those that wait.
 func (h Handover) Adopt(_ time.Time, e *mail.Entry) bool {
@@ -74,9 +56,6 @@ func (h Handover) Adopt(_ time.Time, e *mail.Entry) bool {
 
 // Room sets no bound: messages that wait here can go by another bearer.
 func (h Handover) Room() int { return never }
-
-// Rest is all of a message: relays do not say how far it has come.
-func (h Handover) Rest(*mail.Entry) ([]envelope.Moved, *envelope.Rest) { return nil, nil }
 
 // Elsewhere empties a message under way, since the node has it from another bearer. The node still waits for its number.
 func (h Handover) Elsewhere(_ time.Time, e *mail.Entry) { h.C.Store.Void(e) }
@@ -97,18 +76,3 @@ func (h Handover) Used(p *mail.Peer, at mail.TransmissionID) (read bool) {
 	l.read(h.C.Store.Lives.Now(), number, in)
 	return false
 }
-
-// Beside says nothing: receipts come by themselves.
-func (h Handover) Beside(*mail.Peer) []frame.Beside { return nil }
-
-// Acked takes none.
-func (h Handover) Acked(time.Time, *mail.Peer, frame.Beside) {}
-
-// Whole joins nothing.
-func (h Handover) Whole(*mail.Peer, mail.TransmissionID, *envelope.Rest) []byte { return nil }
-
-// Ask does nothing: an ask of this bearer is a message, and goes when something waits.
-func (l *line) Ask() {}
-
-// Doubt does nothing either: each message waits for its own receipt.
-func (l *line) Doubt() {}

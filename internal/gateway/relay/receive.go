@@ -171,7 +171,7 @@ func (l *line) say(now time.Time, hop uint16, echo byte) {
 	body := append(binary.BigEndian.AppendUint16(l.far.append(l.own.append(nil)), c.Ways.Model()), byte(l.asks)&^helloEcho|echo)
 	capsule.sealed = key.Seal(nil, controlOctets, 0, capsule.head(l.ID, 0), body)
 	l.asked, l.asks = now, l.asks+1
-	if c.Ways.Hand(now, hop, capsule.Message(now, site.Mark{Precedence: site.Immediate})) {
+	if c.Ways.Hand(now, hop, &capsule, site.Mark{Precedence: site.Immediate}) {
 		l.owes = false
 	}
 }
@@ -379,7 +379,7 @@ func (l *line) tellNow(now time.Time, hop uint16, p site.Precedence) {
 		return
 	}
 	capsule.sealed = key.Seal(nil, controlOctets, 0, capsule.head(l.ID, 0), body)
-	if !c.Ways.Hand(now, hop, capsule.Message(now, site.Mark{Precedence: p})) {
+	if !c.Ways.Hand(now, hop, &capsule, site.Mark{Precedence: p}) {
 		l.tellAt, l.since = now.Add(tellAfter), now.Add(tellAfter)
 		return
 	}

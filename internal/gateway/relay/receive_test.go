@@ -26,10 +26,9 @@ func (d *desk) Key(uint16, uint16, []byte) (seal.EndKey, bool) {
 	return seal.NewEndKey([32]byte{1}), true
 }
 func (d *desk) Next(to uint16, _ ...uint16) (uint16, bool) { return to, true }
-func (d *desk) Hand(_ time.Time, _ uint16, m site.Message) bool {
-	c, err := Parse(&m)
-	d.capsules = append(d.capsules, c)
-	return err == nil
+func (d *desk) Hand(_ time.Time, _ uint16, c *Capsule, _ site.Mark) bool {
+	d.capsules = append(d.capsules, *c)
+	return true
 }
 
 // An origin with more sets than one capsule has room for is told of all of them, in the capsules that follow at once.
@@ -150,4 +149,18 @@ func TestSetsOfOneLeaveRoomForSeveral(t *testing.T) {
 		check.True(t, "a set of two", several(3+id) != nil)
 	}
 	check.True(t, "one too many", several(200) == nil)
+}
+
+// A recipient that begins anew again and again leaves nothing of its sets behind, and messages still go to several at once.
+func TestSetsOfARecipientThatBeginsAnewEnd(t *testing.T) {
+	d := &desk{recorded: map[string]bool{}}
+	peers := []*mail.Peer{mail.NewPeer(2, "two", netip.AddrPort{}, d, false), mail.NewPeer(3, "three", netip.AddrPort{}, d, false)}
+	c := New(Config{Common: mail.Common{Self: 1, Peers: peers, Services: d, Store: mail.NewStore(d, 1, 1<<20, nil)}, Ways: d})
+	for range 2 * mostSets {
+		m := &mail.Message{Content: envelope.Message{Payload: &site.Message{To: "pipe"}}}
+		check.True(check.Fatal(t), "a set of two", c.together(m, peers) != nil)
+		delete(c.of, m.ID) // it has ended
+		c.NewStore(peers[0])
+	}
+	check.True(t, "sets", len(c.sets) <= 1, len(c.sets))
 }

@@ -22,8 +22,8 @@ import (
 type Ways interface {
 	// Next is the gateway to which messages for another go first, but none of those in not, and whether it answers; 0: there is none.
 	Next(to uint16, not ...uint16) (hop uint16, up bool)
-	// Hand gives custody a capsule for a hop; false: it was refused. Held is how many octets are in custody for it.
-	Hand(now time.Time, hop uint16, m site.Message) bool
+	// Hand gives custody a capsule for a hop, as urgent as mark says; false: it was refused. Held is how many octets are in custody for the hop.
+	Hand(now time.Time, hop uint16, c *Capsule, mark site.Mark) bool
 	Held(hop uint16) int
 	// Key is the key with which this node and another seal, and Secret a key that this node alone can make.
 	Key(from, to uint16, streams []byte) (seal.EndKey, bool)
@@ -432,7 +432,7 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 			}
 			capsule.tags = end.Tag(capsule.tags, tagOctets, at.Number, capsule.head(id, mark.Precedence), body)
 		}
-		return c.Ways.Hand(now, hop, capsule.Message(now, mark))
+		return c.Ways.Hand(now, hop, &capsule, mark)
 	}
 	l := c.lines[to[0]]
 	end, ok := l.key(c.Self, to[0])
@@ -448,7 +448,7 @@ func (c *Carrier) hand(now time.Time, hop uint16, s *set, at mail.TransmissionID
 	}
 	sealed := end.Seal(nil, tagOctets, at.Number, capsule.head(to[0], mark.Precedence), body)
 	capsule.tags, capsule.sealed = sealed[:tagOctets], sealed[tagOctets:]
-	if !c.Ways.Hand(now, hop, capsule.Message(now, mark)) {
+	if !c.Ways.Hand(now, hop, &capsule, mark) {
 		return false
 	}
 	if capsule.kind == riding {
@@ -548,34 +548,18 @@ func widen(near uint32, low uint16) uint32 { return near + uint32(int32(int16(lo
 // Orders are those of the Store.
 func (c *Carrier) Orders() mail.Orders { return c.Store.Orders() }
 
-// The other events of a carrier do not concern one that has no datagrams.
+// The other events of a carrier do not concern one that has no datagrams: capsules come as messages, and go by other bearers, in whose custody
+// they are. The journal says which receipts are owed.
 
-// Receive takes no frame: capsules come as messages.
 func (c *Carrier) Receive(time.Time, *mail.Peer, frame.Frame, int, bool) bool { return false }
-
-// Pump does nothing: messages that Step hands on go by other bearers.
-func (c *Carrier) Pump(time.Time) {}
-
-// Silence is for those bearers.
-func (c *Carrier) Silence(time.Time, bool) {}
-
-// PeerSilent is for those bearers.
-func (c *Carrier) PeerSilent(time.Time, *mail.Peer, bool) {}
-
-// Announce leaves it to those bearers to say that this node goes silent.
-func (c *Carrier) Announce(time.Time, frame.Silence) bool { return false }
-
-// Event takes none.
-func (c *Carrier) Event(time.Time, api.Event) {}
-
-// Settle sends nothing at a stop: the journal says which receipts are owed.
-func (c *Carrier) Settle(time.Time) {}
-
-// Owed counts nothing: capsules are in the other bearers' custody.
-func (c *Carrier) Owed(time.Time) (o mail.Owed) { return o }
-
-// Report adds nothing.
-func (c *Carrier) Report(*api.Status) {}
+func (c *Carrier) Pump(time.Time)                                             {}
+func (c *Carrier) Silence(time.Time, bool)                                    {}
+func (c *Carrier) PeerSilent(time.Time, *mail.Peer, bool)                     {}
+func (c *Carrier) Announce(time.Time, frame.Silence) bool                     { return false }
+func (c *Carrier) Event(time.Time, api.Event)                                 {}
+func (c *Carrier) Settle(time.Time)                                           {}
+func (c *Carrier) Owed(time.Time) (o mail.Owed)                               { return o }
+func (c *Carrier) Report(*api.Status)                                         {}
 
 // Start begins the timers of the messages that were under way. One that no hop has waits for its hop if custody holds its capsule; otherwise
 // the capsule has ended on its way, and the message goes again.

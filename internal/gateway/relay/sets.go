@@ -17,7 +17,7 @@ func (c *Carrier) setFor(m *mail.Message, to []uint16) *set {
 	name := setName(m.Rank(), to)
 	s := c.named[name]
 	if s == nil || len(to) > 1 && s.next >= mostNumbers {
-		c.dropFull()
+		c.dropEnded()
 		s = c.newSet(c.next, m.Rank(), to)
 		c.next++
 		c.record(s)
@@ -34,15 +34,16 @@ func (c *Carrier) newSet(number uint16, rank int, to []uint16) *set {
 	return s
 }
 
-// dropFull forgets the sets of several whose place others have taken, if all their messages have ended.
-func (c *Carrier) dropFull() {
+// dropEnded forgets the sets of several that no new message gets, full ones and those of a recipient that began anew, if all their
+// messages have ended.
+func (c *Carrier) dropEnded() {
 	used := map[*set]bool{}
 	for _, s := range c.of {
 		used[s] = true
 	}
 	for _, number := range slices.Sorted(maps.Keys(c.sets)) {
 		s := c.sets[number]
-		if len(s.to) > 1 && s.next >= mostNumbers && c.named[setName(s.rank, s.to)] != s && !used[s] && c.oldest(s) == s.at(s.next).Number {
+		if len(s.to) > 1 && c.named[setName(s.rank, s.to)] != s && !used[s] && c.oldest(s) == s.at(s.next).Number {
 			c.drop(s)
 		}
 	}
@@ -80,8 +81,10 @@ func (c *Carrier) together(m *mail.Message, to []*mail.Peer) *set {
 		ids = append(ids, p.ID)
 	}
 	slices.Sort(ids)
-	if c.named[setName(m.Rank(), ids)] == nil && c.several() >= mostSets {
-		return nil
+	if c.named[setName(m.Rank(), ids)] == nil {
+		if c.dropEnded(); c.several() >= mostSets {
+			return nil
+		}
 	}
 	s := c.setFor(m, ids)
 	c.of[m.ID] = s

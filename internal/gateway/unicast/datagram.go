@@ -18,13 +18,18 @@ type datagramBuilder struct {
 	budget  int           // octets left for frames
 	room    int           // octets in all
 	longer  time.Duration // how much longer the answer may take than timers allow, at the most
-	frames  []frame.Frame
-	kinds   []mail.Kind
-	of      []*envelope.Message // that the frame has a part of; nil: none
-	ride    *frame.Ack          // room is kept for it: it goes with the first message, or else alone
-	carries []carried           // the messages, or parts of messages, that it has
-	hurry   bool                // the last message in it is a flash message
-	full    bool                // a message had no room beside the frames before it: these go now, and the message next
+	parts   []part
+	ride    *frame.Ack // room is kept for it: it goes with the first message, or else alone
+	carries []carried  // the messages, or parts of messages, that it has
+	hurry   bool       // the last message in it is a flash message
+	full    bool       // a message had no room beside the frames before it: these go now, and the message next
+}
+
+// part is a frame of a datagram, with what its octets are charged to.
+type part struct {
+	frame.Frame
+	kind mail.Kind
+	of   *envelope.Message // that it has a part of; nil: none
 }
 
 // carried is the part of a message that a datagram has.
@@ -44,7 +49,7 @@ func (l *datagramBuilder) recordAired(store *mail.Store) {
 // carry notes the message, or part of one, that the last frame has.
 func (l *datagramBuilder) carry(e *mail.Entry, octets int, again bool) {
 	l.carries = append(l.carries, carried{e, octets, again})
-	l.of[len(l.of)-1] = &e.Content
+	l.parts[len(l.parts)-1].of = &e.Content
 }
 
 // size is how many octets f takes when another frame follows it.
@@ -60,9 +65,7 @@ func (l *datagramBuilder) add(f frame.Frame, kind mail.Kind) bool {
 	default:
 		return false
 	}
-	l.frames = append(l.frames, f)
-	l.kinds = append(l.kinds, kind)
-	l.of = append(l.of, nil)
+	l.parts = append(l.parts, part{Frame: f, kind: kind})
 	return true
 }
 
@@ -195,19 +198,17 @@ func (l *peerLink) greetsAlways() bool {
 // precede puts a small frame, for which room was kept, before all others but a HELLO, which says what the others mean.
 func (l *datagramBuilder) precede(f frame.Frame) {
 	at := 0
-	if len(l.frames) > 0 {
-		if _, hello := l.frames[0].(frame.Hello); hello {
+	if len(l.parts) > 0 {
+		if _, hello := l.parts[0].Frame.(frame.Hello); hello {
 			at = 1
 		}
 	}
-	l.frames = slices.Insert(l.frames, at, f)
-	l.kinds = slices.Insert(l.kinds, at, mail.Ack)
-	l.of = slices.Insert(l.of, at, nil)
+	l.parts = slices.Insert(l.parts, at, part{Frame: f, kind: mail.Ack})
 }
 
 func (l *datagramBuilder) carriesData() bool {
-	for _, f := range l.frames {
-		switch f.(type) {
+	for _, p := range l.parts {
+		switch p.Frame.(type) {
 		case frame.Data, frame.Segment, frame.NORM:
 			return true
 		}
@@ -218,10 +219,10 @@ func (l *datagramBuilder) carriesData() bool {
 // post seals and sends a datagram, and notes that it went; false when it did not.
 func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, hello bool) bool {
 	var body []byte
-	sizes := make([]int, len(what.frames))
-	for i, f := range what.frames {
+	sizes := make([]int, len(what.parts))
+	for i, p := range what.parts {
 		n := len(body)
-		body = frame.Append(body, f, i == len(what.frames)-1)
+		body = frame.Append(body, p.Frame, i == len(what.parts)-1)
 		sizes[i] = len(body) - n
 	}
 	data, ok := c.Services.Seal(l.ID, long, body)
@@ -230,15 +231,16 @@ func (c *Carrier) post(now time.Time, l *peerLink, what *datagramBuilder, long, 
 	}
 	state, payload, all := 0, false, mail.Shares{}
 	for i, n := range sizes {
-		if rides(what.frames[i]) {
+		p := what.parts[i]
+		if rides(p.Frame) {
 			l.Ledger.Add(mail.Sent, mail.Ack, 1)
 			n--
 		}
 		var whose mail.Shares
-		whose.GiveTo(what.of[i], n)
-		all.GiveTo(what.of[i], n)
-		l.Ledger.Charge(mail.Sent, what.kinds[i], whose)
-		switch what.kinds[i] {
+		whose.GiveTo(p.of, n)
+		all.GiveTo(p.of, n)
+		l.Ledger.Charge(mail.Sent, p.kind, whose)
+		switch p.kind {
 		case mail.State, mail.Advertisement:
 			state += n
 		case mail.Payload:
@@ -317,7 +319,7 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 		if e == nil {
 			break
 		}
-		alone := len(to.frames) == 0 && to.ride == nil && to.budget >= to.room-seal.OverheadShort
+		alone := len(to.parts) == 0 && to.ride == nil && to.budget >= to.room-seal.OverheadShort
 		to.hurries(e.Rank(), c.Profile.Filled())
 		if !c.addData(now, l, to, at, e.Message, mail.Repair) {
 			if alone && l.cut.outgrown(l, e) {
@@ -338,7 +340,7 @@ func (c *Carrier) addMessages(now time.Time, l *peerLink, to *datagramBuilder) {
 			if to.carriesData() {
 				break
 			}
-			if len(to.frames) > 0 && !l.greetsAlways() {
+			if len(to.parts) > 0 && !l.greetsAlways() {
 				to.full = true
 				break
 			}

@@ -184,7 +184,7 @@ func (c *Carrier) addNORM(now time.Time, l *peerLink, to *datagramBuilder) bool 
 			kind = mail.Repair
 		}
 		if !to.add(frame.NORM{Body: f.body}, kind) {
-			if len(to.frames) == 0 { // larger than any datagram of this profile
+			if len(to.parts) == 0 { // larger than any datagram of this profile
 				c.Services.Drop("norm_local")
 				l.long.out = l.long.out[1:]
 				continue

@@ -186,8 +186,8 @@ func (k *cut) turn(l *peerLink) bool {
 // segment behind them would keep them on the air twice as long. Where the bill has units the rest of a unit costs nothing, and the
 // datagram is filled all the same.
 func (k *cut) spares(l *peerLink, to *datagramBuilder) bool {
-	short := slices.ContainsFunc(to.frames, func(f frame.Frame) bool {
-		_, data := f.(frame.Data)
+	short := slices.ContainsFunc(to.parts, func(p part) bool {
+		_, data := p.Frame.(frame.Data)
 		return data
 	})
 	spares := short && l.of.Profile.UnitOctets == 0 && to.budget > to.room/2

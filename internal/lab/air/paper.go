@@ -8,7 +8,6 @@ import (
 
 	"aldis/internal/jxtabridge"
 	"aldis/internal/lab/sim"
-	"aldis/internal/link/profile"
 )
 
 // The experiments of Schulz, Blochinger and Poths, "Orbweb: a network substrate for Peer-to-Peer Desktop Grid Computing based on open
@@ -121,8 +120,7 @@ func listens(s *stage, n *sim.Node, here jxtabridge.Listening, gone bool) {
 	}
 }
 
-// audience sends 256 octets every interval to 960 members behind 16 gateways. It returns the octets on the air, as a multiple of one datagram
-// of these octets to each gateway that needs its own copy, how long the messages took to the members that were present, and how long to a
+// audience is groupcast to 960 members behind 16 gateways, how long the messages took to the members that were present, and how long to a
 // gateway that was away, from its return.
 func audience(ctx Context, seed uint64, link string, every time.Duration, v volatility) ([][]float64, error) {
 	s, err := newNet(ctx, link, audienceSites, seed, grouped)
@@ -149,31 +147,16 @@ func audience(ctx Context, seed uint64, link string, every time.Duration, v vola
 			gateways[n.ID] = comesAndGoes(s, rng, func(off bool) { s.Cut(0, n, off) })
 		}
 	}
-	_, before := repaired(s)
-	n := int(audienceLasts / every)
-	var sent []Offered
-	for i := range n {
-		m := Track(2, Pipe, i, 256)
-		s.At(time.Duration(i)*every, func() {
-			sent = append(sent, Offered{s.Now, m})
-			s.ship.Site.Send(s.World, m, 1)
-		})
-	}
-	s.run(audienceLasts + 10*time.Minute)
+	times := groupcast(s, every, audienceLasts, 10*time.Minute)
 	if s.err != nil {
 		return nil, s.err
-	}
-	_, after := repaired(s)
-	copies := 1
-	if !s.link.Shared {
-		copies = audienceSites - 1
 	}
 	var took, back []time.Duration
 	for _, n := range s.Nodes {
 		if n == s.ship {
 			continue
 		}
-		there, missed, err := present(n, s.ship.ID, sent, gateways[n.ID], members[n.ID])
+		there, missed, err := present(n, s.ship.ID, s.sent, gateways[n.ID], members[n.ID])
 		if err != nil {
 			return nil, err
 		}
@@ -181,8 +164,7 @@ func audience(ctx Context, seed uint64, link string, every time.Duration, v vola
 	}
 	slices.Sort(took)
 	slices.Sort(back)
-	const datagram = 256 + profile.IPUDPOctets + 19
-	figures := one((after-before)/float64(len(sent)*copies*datagram), at(took, 0.5).Seconds(), at(took, 0.99).Seconds())
+	figures := one(times, at(took, 0.5).Seconds(), at(took, 0.99).Seconds())
 	if v == someGateways {
 		figures = append(figures, one(at(back, 0.5).Seconds(), at(back, 0.99).Seconds())...)
 	}

@@ -166,10 +166,15 @@ func (s *stage) until(most time.Duration, done func() bool) {
 
 // offer lets the ship send n messages to the shore, one every interval from a second on.
 func (s *stage) offer(n int, every time.Duration, what func(i int) site.Message) {
+	offerAfter(s, time.Second, n, every, what)
+}
+
+// offerAfter is offer from another time on.
+func offerAfter(s *stage, start time.Duration, n int, every time.Duration, what func(i int) site.Message) {
 	s.due += n
 	for i := range n {
 		m := what(i)
-		s.At(time.Duration(i)*every+time.Second, func() {
+		s.At(start+time.Duration(i)*every, func() {
 			s.sent = append(s.sent, Offered{s.Now, m})
 			s.ship.Site.Send(s.World, m, s.shore.ID)
 		})

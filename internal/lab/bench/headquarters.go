@@ -141,18 +141,8 @@ func (h *headquarters) mouth(ctx context.Context, i int) {
 		return
 	}
 	name := fmt.Sprintf("bench-mouth-%d", i)
-	cfg := fixed(name)
-	renewed := make(chan struct{}, 1)
-	cfg.Hear = func(_ *tcp.Peer, n edgepeer.Notice) {
-		if l, ok := n.(edgepeer.Leased); ok && l.Renewed {
-			select {
-			case renewed <- struct{}{}:
-			default:
-			}
-		}
-	}
 	next := 0
-	h.again(ctx, i, cfg, name, func(p *tcp.Peer) {
+	h.again(ctx, i, fixed(name), name, func(p *tcp.Peer) {
 		tick := time.NewTicker(h.every / time.Duration(len(mine)))
 		defer tick.Stop()
 		var open [][2]int
@@ -179,18 +169,7 @@ func (h *headquarters) mouth(ctx context.Context, i int) {
 			if len(open) == 0 || len(open) < renewEvery && !h.quiet.Load() {
 				continue
 			}
-			select {
-			case <-renewed: // from a connection that has ended
-			default:
-			}
-			if _, err := p.Do(edgepeer.Renew{}); err != nil {
-				return
-			}
-			select {
-			case <-renewed:
-			case <-p.Done():
-				return
-			case <-ctx.Done():
+			if p.Renew(ctx) != nil {
 				return
 			}
 			h.mu.Lock()

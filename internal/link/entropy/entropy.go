@@ -371,7 +371,7 @@ func (e *Engine) heard(now time.Time, p *port, from uint16, it Item, place byte)
 	if it.Number > top+1 {
 		e.missed(now, p, g, from, &it, top)
 	}
-	p.kept(from, it)
+	delete(p.blame, from) // it has given one
 	e.pass(now, p, it, from)
 	return true
 }

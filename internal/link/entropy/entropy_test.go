@@ -383,12 +383,12 @@ func TestAForgedCopyCancelsNoRepair(t *testing.T) {
 	f.run(12 * time.Minute)
 	e := f.nodes[1]
 	e.Receive(f.now, 0, 3, (&asked{tag: tag, spans: []span{{1, uint16(n.Number), 1}}}).append(nil))
-	if !e.port(0).waits(sayItem, tag) {
+	if e.port(0).waiting(sayItem, tag) == nil {
 		t.Fatal("it was asked for, and waits for nothing")
 	}
 	junk := Item{Tag: tag, Name: n, Life: 90, Hops: 3, Expires: f.now.Add(time.Hour), Body: []byte("false")}
 	e.Receive(f.now, 0, 4, appendItem(nil, f.now, &junk))
-	if !e.port(0).waits(sayItem, tag) {
+	if e.port(0).waiting(sayItem, tag) == nil {
 		t.Error("a forged copy has cancelled a repair")
 	}
 }

@@ -1,6 +1,7 @@
 package entropy
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -29,16 +30,14 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	if hash == g.digest(from) {
 		t.idle, g.agreed = 0, now
 		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag && w.lacking == from })
-		for i := range p.queue { // the neighbour agrees: our digest needs no answer
-			if w := &p.queue[i]; w.kind == sayDigest && w.tag == tag {
-				w.fresh = false
-			}
+		if w := p.waiting(sayDigest, tag); w != nil { // the neighbour agrees: our digest needs no answer
+			w.fresh = false
 		}
 		if p.Shared && !fresh && e.covers(now, p, tag, from) {
 			t.same = true
-			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayDigest && w.tag == tag })
+			p.drop(sayDigest, tag)
 		}
-		if (fresh || !known) && !p.waits(sayDigest, tag) && e.afford(now, p, from, answerOctets) {
+		if (fresh || !known) && p.waiting(sayDigest, tag) == nil && e.afford(now, p, from, answerOctets) {
 			p.put(want{kind: sayDigest, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.said))})
 		}
 		return
@@ -72,7 +71,7 @@ const mostIdle = 4
 
 // tell answers a neighbour with the list of all messages held of a group, but not too often.
 func (e *Engine) tell(now time.Time, p *port, tag Tag, to uint16, t *talk) {
-	if !p.waits(sayFull, tag) && e.afford(now, p, to, answerOctets) {
+	if p.waiting(sayFull, tag) == nil && e.afford(now, p, to, answerOctets) {
 		p.put(want{kind: sayFull, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.told)), wide: t.idle > 2})
 	}
 }
@@ -136,12 +135,13 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 		}
 	}
 	t := p.talk(e, now, f.tag)
-	if len(lacks) == 0 && f.first == 0 && f.last == math.MaxUint16 {
+	whole := f.first == 0 && f.last == math.MaxUint16
+	if len(lacks) == 0 && whole {
 		g.agreed = now
 	}
 	if len(lacks)+len(extra) == 0 {
-		if p.Shared && f.first == 0 && f.last == math.MaxUint16 && e.covers(now, p, f.tag, from) {
-			p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayFull && w.tag == f.tag })
+		if p.Shared && whole && e.covers(now, p, f.tag, from) {
+			p.drop(sayFull, f.tag)
 		}
 		return
 	}
@@ -175,15 +175,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 const mostUnasked = 4
 
 func compareNames(a, b Name) int {
-	switch {
-	case a.Origin != b.Origin:
-		return int(a.Origin) - int(b.Origin)
-	case a.Number < b.Number:
-		return -1
-	case a.Number > b.Number:
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(a.Origin, b.Origin), cmp.Compare(a.Number, b.Number))
 }
 
 // lacks says that the node of an entry has never had a message of this number; nil: that node holds nothing.
@@ -376,9 +368,6 @@ func (p *port) blamed(now time.Time, from uint16) {
 	b.until = now.Add(min(blameFor<<min(b.times, 8), blameMost))
 	b.times++
 }
-
-// kept notes that a neighbour has given a message.
-func (p *port) kept(from uint16, it Item) { delete(p.blame, from) }
 
 // give queues the messages that a neighbour requests, if they are held.
 func (e *Engine) give(now time.Time, p *port, from uint16, a *asked) {

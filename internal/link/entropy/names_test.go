@@ -100,7 +100,7 @@ func TestAMessageThatEndsHereIsHeld(t *testing.T) {
 		t.Errorf("it is listed: %v, %v", parsed, err)
 	}
 	e.Receive(f.now, 0, 3, (&asked{tag: tag, spans: []span{{1, uint16(n.Number), 1}}}).append(nil))
-	if e.ports[0].waits(sayItem, tag) {
+	if e.ports[0].waiting(sayItem, tag) != nil {
 		t.Error("it is given to another")
 	}
 }

@@ -129,9 +129,8 @@ func (e *Engine) Check(now time.Time, tag Tag) {
 			continue
 		}
 		asked[p.Channel] = true
-		i := slices.IndexFunc(p.queue, func(w want) bool { return w.kind == sayDigest && w.tag == tag })
-		if i >= 0 {
-			p.queue[i].fresh = true
+		if w := p.waiting(sayDigest, tag); w != nil {
+			w.fresh = true
 		} else {
 			p.put(want{kind: sayDigest, tag: tag, at: now, fresh: true})
 		}
@@ -214,9 +213,18 @@ func (p *port) put(w want) {
 	}
 }
 
-// waits says whether a want of a kind waits for a group.
-func (p *port) waits(kind int, tag Tag) bool {
-	return slices.ContainsFunc(p.queue, func(w want) bool { return w.kind == kind && w.tag == tag })
+// waiting is the want of a kind that waits for a group; nil: none does.
+func (p *port) waiting(kind int, tag Tag) *want {
+	i := slices.IndexFunc(p.queue, func(w want) bool { return w.kind == kind && w.tag == tag })
+	if i < 0 {
+		return nil
+	}
+	return &p.queue[i]
+}
+
+// drop takes the wants of a kind for a group out of the queue.
+func (p *port) drop(kind int, tag Tag) {
+	p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == kind && w.tag == tag })
 }
 
 // Speakers is how many gateways of a channel usually carry a message into it: the most stable one, and the next, where the
@@ -325,7 +333,7 @@ func (e *Engine) Step(now time.Time) {
 			if !due.Reached(now, t.at) {
 				continue
 			}
-			if !t.same && !p.waits(sayDigest, tag) && (p.Hub || !e.hub(p.Channel, tag)) {
+			if !t.same && p.waiting(sayDigest, tag) == nil && (p.Hub || !e.hub(p.Channel, tag)) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
 			t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
@@ -370,32 +378,26 @@ func (e *Engine) Ride(now time.Time, id PortID) (s Say, ok bool) {
 	if p == nil {
 		return s, false
 	}
-	i := slices.IndexFunc(p.queue, func(w want) bool {
+	return e.takeDigest(now, p, slices.IndexFunc(p.queue, func(w want) bool {
 		return w.kind == sayDigest && !w.parting && !slices.ContainsFunc(p.Peers, func(id uint16) bool { return !e.members[id][w.tag] })
-	})
-	if i < 0 {
-		return s, false
-	}
-	w := p.queue[i]
-	p.queue = slices.Delete(p.queue, i, i+1)
-	return e.digest(now, p, w), true
+	}))
 }
 
 // Along is a parting that goes along with another datagram to all of a port, or to the one neighbour there. Other digests
 // do not: a neighbour that reads a digest before the message that it counts would see a difference.
 func (e *Engine) Along(now time.Time, id PortID) (s Say, ok bool) {
 	p := e.port(id)
-	i := slices.IndexFunc(p.queue, func(w want) bool { return w.parting })
-	if i < 0 {
-		return s, false
-	}
-	w := p.queue[i]
-	p.queue = slices.Delete(p.queue, i, i+1)
-	return e.digest(now, p, w), true
+	return e.takeDigest(now, p, slices.IndexFunc(p.queue, func(w want) bool { return w.parting }))
 }
 
-func (e *Engine) digest(now time.Time, p *port, w want) Say {
-	s := Say{To: w.to, Tag: w.tag}
+// takeDigest is the digest at a place of the queue, which it takes out; false: the place is negative.
+func (e *Engine) takeDigest(now time.Time, p *port, at int) (s Say, ok bool) {
+	if at < 0 {
+		return s, false
+	}
+	w := p.queue[at]
+	p.queue = slices.Delete(p.queue, at, at+1)
+	s.To, s.Tag = w.to, w.tag
 	if g := e.groups[w.tag]; g != nil && !w.parting {
 		p.talk(e, now, w.tag).said = now
 		s.Hash = g.digest(e.cfg.Self)
@@ -404,7 +406,7 @@ func (e *Engine) digest(now time.Time, p *port, w want) Say {
 	if !p.Shared && len(p.Peers) > 0 {
 		s.To = p.Peers[0]
 	}
-	return s
+	return s, true
 }
 
 // Next is the frame that goes over a port now, of at most so many octets; false: none.
@@ -432,8 +434,7 @@ func (e *Engine) Next(now time.Time, id PortID, room int) (s Say, ok bool) {
 	}
 	first := p.queue[next]
 	if first.kind == sayDigest {
-		p.queue = slices.Delete(p.queue, next, next+1)
-		return e.digest(now, p, first), true
+		return e.takeDigest(now, p, next)
 	}
 	s.To, s.About = first.to, map[uint8]int{}
 	var left []want
@@ -488,7 +489,7 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 	}
 	switch w.kind {
 	case sayItem:
-		if it := e.groups[w.tag].item(w.name); it != nil {
+		if it := g.item(w.name); it != nil {
 			return appendItem(nil, now, it)
 		}
 	case sayAsk:

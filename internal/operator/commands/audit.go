@@ -90,7 +90,7 @@ func auditCommand(args []string, stdout, stderr io.Writer) int {
 }
 
 func showAudit(stdout io.Writer, dir string, secret atrest.Secret, since time.Time, asJSON bool) error {
-	return audit.EachSealed(dir, secret, func(l audit.Line) error {
+	return audit.Each(dir, secret, func(l audit.Line) error {
 		switch {
 		case l.Time.Before(since):
 		case asJSON:
@@ -131,7 +131,7 @@ func auditText(l audit.Line) string {
 }
 
 func verifyAudit(stdout io.Writer, dir string, secret atrest.Secret, noted string, asJSON bool) error {
-	r, err := audit.VerifySealed(dir, secret, noted)
+	r, err := audit.Verify(dir, secret, noted)
 	if err != nil {
 		return err
 	}

@@ -161,7 +161,7 @@ const (
 // read reads the journal and says what a start would do.
 func (t *journalTask) read() (r JournalReport, err error) {
 	var to []api.Record // the recipients of messages
-	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
+	rep, err := journal.Export(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
 		if x.Bucket == "to" && !x.Aside && !x.Sealed {
 			to = append(to, api.Record{Bucket: x.Bucket, Key: append([]byte(nil), x.Key...)})
 		}
@@ -275,7 +275,7 @@ type ExportRow struct {
 
 func (t *journalTask) export() (int, error) {
 	out := json.NewEncoder(t.stdout)
-	rep, err := journal.ExportSealed(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
+	rep, err := journal.Export(t.dir, t.secret, t.progress(), func(x journal.Exported) error {
 		if x.Sealed {
 			return fmt.Errorf("%w: name its file with --key-file, or the configuration with -c", journal.ErrSealed)
 		}

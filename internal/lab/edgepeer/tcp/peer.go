@@ -42,11 +42,12 @@ type Peer struct {
 	conn net.Conn
 	box  outbox
 
-	mu    sync.Mutex // guards the fields below
-	edge  *edgepeer.Peer
-	timer *time.Timer
-	armed time.Time
-	lease chan struct{} // closed and replaced when a lease is granted
+	mu      sync.Mutex // guards the fields below
+	edge    *edgepeer.Peer
+	timer   *time.Timer
+	armed   time.Time
+	lease   chan struct{} // closed and replaced when a lease is granted
+	renewed int           // how often one was granted again
 
 	done chan struct{} // closed when the connection has ended
 	err  error         // why it ended; valid after done is closed
@@ -138,9 +139,12 @@ func (p *Peer) step(ev edgepeer.Event) int {
 		}
 	}
 	for _, n := range out.Notices {
-		if _, ok := n.(edgepeer.Leased); ok {
+		if l, ok := n.(edgepeer.Leased); ok {
 			close(p.lease)
 			p.lease = make(chan struct{})
+			if l.Renewed {
+				p.renewed++
+			}
 		}
 	}
 	p.mu.Unlock()
@@ -208,11 +212,28 @@ func header(r *bufio.Reader) (jxta.PackageHeader, error) {
 
 // WaitLease returns when the peer has a lease in the group.
 func (p *Peer) WaitLease(ctx context.Context, group string) error {
+	return p.wait(ctx, func() bool { return p.edge.Leased(group) })
+}
+
+// Renew asks for the lease anew, and returns when the answer is here: a gateway of this module has on disk then what came before on the
+// connection.
+func (p *Peer) Renew(ctx context.Context) error {
+	p.mu.Lock()
+	before := p.renewed
+	p.mu.Unlock()
+	if _, err := p.Do(edgepeer.Renew{}); err != nil {
+		return err
+	}
+	return p.wait(ctx, func() bool { return p.renewed > before })
+}
+
+// wait returns when something about leases holds.
+func (p *Peer) wait(ctx context.Context, holds func() bool) error {
 	for {
 		p.mu.Lock()
-		leased, changed := p.edge.Leased(group), p.lease
+		held, changed := holds(), p.lease
 		p.mu.Unlock()
-		if leased {
+		if held {
 			return nil
 		}
 		select {
