@@ -35,6 +35,7 @@ type Config struct {
 	Files   Files         // data packages
 	Beside  []string      // IPs of the site's other machines, which pass streams on. A device may have a stream to each machine
 	Apart   time.Duration // a device's clock that is wrong by more is not believed; default 2 min
+	Taken   bool          // the LAN room says when a device has an event (Taken); false: it has what was ordered
 	calm    int           // Octets of a batch on a radio net while nothing urgent is sent
 	// Run makes the number of a new table of units; nil: from the time of the first Step.
 	Run func() uint16
@@ -258,6 +259,8 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 		f.devices.handed(now, ev)
 	case Broken:
 		f.devices.broken(now, ev)
+	case Taken:
+		f.devices.taken(ev)
 	case Closed:
 		f.devices.closed(ev)
 	case files.Fetched:
@@ -306,6 +309,7 @@ func (f *Adapter) turn(now time.Time) {
 		f.kept.purge(now, f.remember)
 		f.turnPlaced(now)
 		f.devices.giveUp(now)
+		f.devices.hurry(now)
 		f.words.giveUp(now)
 		f.files.Purge(now)
 		f.devices.tryAgain(now)
@@ -325,7 +329,7 @@ func (f *Adapter) due() (at time.Time) {
 	for _, far := range f.far {
 		at = due.Earliest(at, far.Due())
 	}
-	if !f.near.Empty() || f.kept.len() > 0 || len(f.devices.waiting) > 0 || len(f.words.unread) > 0 || f.files.Len() > 0 {
+	if !f.near.Empty() || f.kept.len() > 0 || len(f.devices.waiting) > 0 || len(f.devices.giving) > 0 || len(f.words.unread) > 0 || f.files.Len() > 0 {
 		at = due.Earliest(at, f.lastCheck.Add(checkEvery))
 	}
 	return at

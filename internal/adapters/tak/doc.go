@@ -36,6 +36,7 @@
 //   - address.go: events that name their recipients
 //   - far.go: messages from other sites
 //   - lately.go: events for devices that were away for a moment
+//   - giving.go: events that are in custody until the devices' machines have them
 //   - met.go: clients of other adapters of this gateway
 //   - keep.go: events that stay until they are stale
 //   - placed.go: objects that were placed on the map of this site and stay there

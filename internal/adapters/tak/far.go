@@ -1,10 +1,11 @@
 package tak
 
 import (
-	"aldis/internal/adapters/files"
+	"maps"
 	"slices"
 	"time"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/tak/code"
 	"aldis/internal/adapters/tak/cot"
 	"aldis/internal/adapters/tak/track"
@@ -113,7 +114,7 @@ func (d *devices) handOrWait(now time.Time, w waiting) {
 		delete(d.rest, w.Token)
 	}
 	if d.hand(now, &w) {
-		w.done(d.step)
+		d.given(now, &w)
 	} else if len(d.waiting) >= mostWaiting {
 		w.forget(d.step)
 		d.undelivered(w.FarMessage, site.NoRoom)
@@ -124,11 +125,16 @@ func (d *devices) handOrWait(now time.Time, w waiting) {
 
 // hand gives an event to the devices that it is for; false: not all have it.
 func (d *devices) hand(now time.Time, w *waiting) bool {
+	w.conns = nil
 	if len(w.dests) == 0 {
 		if len(d.clients) == 0 && len(d.mesh.members) == 0 && !d.hears(w.event) {
 			return false
 		}
 		d.spread(w.event)
+		for _, c := range d.list() {
+			w.conns = append(w.conns, c.conn)
+		}
+		d.askTaken(w, 1)
 		d.keepLately(now, w.Until, w.event)
 		return true
 	}
@@ -138,7 +144,9 @@ func (d *devices) hand(now time.Time, w *waiting) bool {
 		to := d.named(name)
 		for _, c := range to {
 			d.send(c, w.event)
+			w.conns = append(w.conns, c.conn)
 		}
+		d.askTaken(w, len(to))
 		return len(to) > 0 || d.handTo(now, w, name) || d.served(w.event, name)
 	})
 	w.note(d.step, before)
@@ -151,7 +159,7 @@ func (d *devices) release(now time.Time) {
 	d.waiting = nil
 	for _, w := range list {
 		if d.hand(now, &w) {
-			w.done(d.step)
+			d.given(now, &w)
 		} else {
 			d.waiting = append(d.waiting, w)
 		}
@@ -183,6 +191,7 @@ func (d *devices) lost(id uint16) {
 		w.forget(d.step)
 		return true
 	})
+	maps.DeleteFunc(d.giving, func(_ uint64, g *giving) bool { return g.Site == id })
 	for token, r := range d.rest {
 		if r.site == id {
 			delete(d.rest, token)

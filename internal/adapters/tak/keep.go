@@ -181,10 +181,11 @@ func (k *kept) events(now time.Time) (list []*cot.Event) {
 type waiting struct {
 	site.FarMessage
 	event *cot.Event
-	dests []cot.Dest // recipients that do not have it yet; empty: it is for all
-	hands []handing  // of dests, the devices of the mesh
-	here  bool       // it is of this site: its outcome is not reported to another one
-	noted bool       // the journal has dests, because some of the recipients have it
+	dests []cot.Dest    // recipients that do not have it yet; empty: it is for all
+	hands []handing     // of dests, the devices of the mesh
+	here  bool          // it is of this site: its outcome is not reported to another one
+	noted bool          // the journal has dests, because some of the recipients have it
+	conns []site.ConnID // streams that were given it and whose devices may not have it yet
 }
 
 // done reports that an event was given to all its recipients.

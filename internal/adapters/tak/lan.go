@@ -24,6 +24,11 @@ type (
 		Conn site.ConnID
 		Err  error
 	}
+	// Taken: the machine of a device has an event of an order with this token.
+	Taken struct {
+		Conn  site.ConnID
+		Token uint64
+	}
 	// Closed: a connection is no more.
 	Closed struct{ Conn site.ConnID }
 )
@@ -37,20 +42,25 @@ func (Heard) AdapterEvent() {}
 // AdapterEvent marks Broken as an event of a protocol adapter.
 func (Broken) AdapterEvent() {}
 
+// AdapterEvent marks Taken as an event of a protocol adapter.
+func (Taken) AdapterEvent() {}
+
 // AdapterEvent marks Closed as an event of a protocol adapter.
 func (Closed) AdapterEvent() {}
 
 // Orders to the LAN room.
 type (
-	// Send gives one device an event in the version that it reads.
+	// Send gives one device an event in the version that it reads. With a Token, Taken or Closed follows.
 	Send struct {
 		Conn       site.ConnID
 		XML, Proto []byte
+		Token      uint64
 	}
-	// Spread gives an event to all devices but those in Except.
+	// Spread gives an event to all devices but those in Except. With a Token, Taken or Closed of each follows.
 	Spread struct {
 		Except     []site.ConnID
 		XML, Proto []byte
+		Token      uint64
 		Reckoned   bool // the position is extrapolated from the unit's last report; the event's time is the time of that report
 	}
 	// Speak makes the LAN room send version 1 to a device from now on, after everything that was sent before.

@@ -1,7 +1,6 @@
 package tak
 
 import (
-	"aldis/internal/adapters/files"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"aldis/internal/adapters/files"
 	"aldis/internal/adapters/tak/code"
 	"aldis/internal/adapters/tak/track"
 	"aldis/internal/site"

@@ -20,13 +20,14 @@ type devices struct {
 	unicast unicast
 	ears    []string // chat rooms that clients of another adapter read
 	waiting []waiting
+	giving  map[uint64]*giving    // by token
 	rest    map[uint64]rest       // by token, of an earlier run
 	lately  []lately              // the oldest first
 	onMap   func(uid string) bool // whether devices that come are given an event of this uid
 }
 
 func newDevices(s *step, near *track.Near) *devices {
-	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, rest: map[uint64]rest{}, mesh: mesh{members: map[string]member{}},
+	return &devices{step: s, near: near, clients: map[site.ConnID]*client{}, behind: map[string]bool{}, rest: map[uint64]rest{}, giving: map[uint64]*giving{}, mesh: mesh{members: map[string]member{}},
 		unicast: unicast{units: map[string]reach{}, hands: map[uint64]string{}}}
 }
 
@@ -95,7 +96,10 @@ func (d *devices) opened(now time.Time, ev Opened) *client {
 	return c
 }
 
-func (d *devices) closed(ev Closed) { delete(d.clients, ev.Conn) }
+func (d *devices) closed(ev Closed) {
+	d.broke(d.clients[ev.Conn])
+	delete(d.clients, ev.Conn)
+}
 
 // greet gives a new device the objects on the map.
 func (f *Adapter) greet(now time.Time, c *client) {

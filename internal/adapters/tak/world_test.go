@@ -28,6 +28,7 @@ type world struct {
 	shouts   map[uint16][]tak.Shout
 	stores   map[uint16]*store
 	hands    map[uint16][]tak.Hand
+	tokens   map[uint16][]uint64 // of orders
 }
 
 // device is an end of a stream: it sends the texts of the test, and keeps the events that it was given.
@@ -56,7 +57,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, adapters: map[uint16]*tak.Adapter{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}, stores: map[uint16]*store{}, hands: map[uint16][]tak.Hand{}}
+	w := &world{t: t, adapters: map[uint16]*tak.Adapter{}, devices: map[uint16][]*device{}, shouts: map[uint16][]tak.Shout{}, stores: map[uint16]*store{}, hands: map[uint16][]tak.Hand{}, tokens: map[uint16][]uint64{}}
 	shared := p.Transport == profile.PMul
 	w.World, err = sim.New(sim.Config{Nodes: nodes, Profile: p, Wire: wire, Seed: seed, Group: shared, Down: 3 * time.Second,
 		Configure: func(n *sim.Node, g *gateway.Config) {
@@ -88,6 +89,7 @@ func newWorld(t *testing.T, nodes int, name string, seed uint64, change ...func(
 }
 
 func (w *world) order(n *sim.Node, o site.Order) {
+	w.noteToken(n, o)
 	if o, ok := o.(files.Order); ok {
 		w.storeOf(n).order(w, n, o)
 		return

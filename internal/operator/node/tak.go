@@ -64,7 +64,9 @@ func TAKConfig(c *config.Config, enrolled ...roster.Node) tak.Config {
 
 func (t *takSide) maker(c *config.Config, enrolled []roster.Node) func([]site.Memory) (gateway.Adapter, error) {
 	return func(memories []site.Memory) (gateway.Adapter, error) {
-		f, err := tak.New(TAKConfig(c, enrolled...), memories)
+		cfg := TAKConfig(c, enrolled...)
+		cfg.Taken = true
+		f, err := tak.New(cfg, memories)
 		t.adapter = f
 		return f, err
 	}
@@ -76,6 +78,9 @@ func (t *takSide) open(n *node) error {
 		return nil
 	}
 	bounds := taklan.Config{MaxConns: c.TAK.Conns, MaxConnsPerAddress: max(1, c.TAK.Conns/2)}
+	if n.air.lead != nil {
+		bounds.Passed = n.air.lead.link.Passed
+	}
 	if n.tak.tls != nil || t.filesTLS != nil {
 		keys, err := c.TAK.ServerTLS()
 		if err != nil {

@@ -28,7 +28,9 @@ type conn struct {
 	proto   bool     // events that are queued from now on are version 1
 	waiting [][]byte // events to write; all their receivers share them
 	octets  int      // of them
+	asked   []uint64 // tokens of them
 	closed  bool
+	taken   taken
 }
 
 // handshakeTime is how long a device may take for the TLS handshake.
@@ -85,6 +87,7 @@ func (n *conn) run() {
 	n.nudge()
 	n.net.Close()
 	<-written
+	n.taken.end()
 	n.lan.forget(n)
 	n.lan.post(tak.Closed{Conn: n.id})
 }
@@ -138,19 +141,15 @@ func (n *conn) read() {
 	}
 }
 
-// queue queues an event in the version that the device reads.
-func (n *conn) queue(xml, proto []byte) {
+// queue queues an event in the version that the device reads. With a token, Taken is posted when the device's machine has it.
+func (n *conn) queue(xml, proto []byte, token uint64) {
 	n.mu.Lock()
 	if n.closed {
 		n.mu.Unlock()
 		return
 	}
 	if n.proto {
-		xml = protoForm(xml, proto)
-		if xml == nil {
-			n.mu.Unlock()
-			return
-		}
+		xml = protoForm(xml, proto) // nil: there is nothing to write
 	}
 	if n.octets+len(xml) > n.lan.cfg.MaxQueue {
 		n.closed = true
@@ -159,8 +158,13 @@ func (n *conn) queue(xml, proto []byte) {
 		n.net.Close()
 		return
 	}
-	n.waiting = append(n.waiting, xml)
-	n.octets += len(xml)
+	if xml != nil {
+		n.waiting = append(n.waiting, xml)
+		n.octets += len(xml)
+	}
+	if token != 0 {
+		n.asked = append(n.asked, token)
+	}
 	n.mu.Unlock()
 	n.nudge()
 }
@@ -212,12 +216,13 @@ func (n *conn) write() {
 		}
 		wrote = time.Now()
 		n.mu.Lock()
-		batch, closed := n.waiting, n.closed
-		n.waiting, n.octets = spare[:0], 0
+		batch, closed, asked := n.waiting, n.closed, n.asked
+		n.waiting, n.octets, n.asked = spare[:0], 0, nil
 		n.mu.Unlock()
 		if closed || !n.writeAll(batch) {
 			return
 		}
+		n.taken.wrote(asked)
 		clear(batch)
 		if cap(batch) <= 1024 {
 			spare = batch

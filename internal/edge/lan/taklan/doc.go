@@ -8,6 +8,7 @@
 //
 // Any goroutine may call the methods; none waits for a device. Sizes are octets.
 //
-// Files: taklan.go the package's entry point and its listeners; conn.go one stream; dial.go the stream to the LAN's
-// own TAK server; mesh.go the groups of the mesh; unicast.go single devices of the mesh; metrics.go counters.
+// Files: taklan.go the package's entry point and its listeners; conn.go one stream; taken.go which events a device's
+// machine has; dial.go the stream to the LAN's own TAK server; mesh.go the groups of the mesh; unicast.go single devices
+// of the mesh; metrics.go counters.
 package taklan

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -28,6 +29,9 @@ type Config struct {
 	ReadStall          time.Duration // longest time for an event that has begun; default 60 s
 	WriteStall         time.Duration // longest time for one write; default 30 s
 	Rate               float64       // events a second of one address; default 500, and four times as many at once
+	// Passed says whether another machine of the site passes a connection on, and then how many of this gateway's octets the device has
+	// (pairlink); nil: none does.
+	Passed func(remote netip.AddrPort) (has uint64, passed bool)
 	// Verify says whether a connected device over TLS is still welcome; nil: it stays welcome.
 	Verify func(tls.ConnectionState) error
 }
@@ -78,7 +82,7 @@ type LAN struct {
 	end  context.CancelFunc
 }
 
-// New makes the room. Events go to post, in order for each stream: Opened, Heard..., perhaps Broken, Closed.
+// New makes the room. Events go to post, in order for each stream: Opened, Heard and Taken..., perhaps Broken, Closed.
 func New(cfg Config, post func(site.Event), reg prometheus.Registerer, log *slog.Logger) *LAN {
 	life, end := context.WithCancel(noCancel)
 	return &LAN{life: life, end: end, cfg: cfg.withDefaults(), post: post, log: log, metrics: newMetrics(reg), conns: map[site.ConnID]*conn{},
@@ -144,6 +148,7 @@ func (l *LAN) enter(c net.Conn, server bool) *conn {
 		return nil
 	}
 	n := &conn{lan: l, server: server, id: site.ConnID(l.nextID.Add(1)), net: c, remote: remote, host: host, wake: make(chan struct{}, 1)}
+	n.taken.init(n)
 	l.conns[n.id] = n
 	l.byAddress[host]++
 	if l.rates[host] == nil {
@@ -183,7 +188,7 @@ func (l *LAN) Do(o site.Order) {
 	switch o := o.(type) {
 	case tak.Send:
 		if n := l.conn(o.Conn); n != nil {
-			n.queue(o.XML, o.Proto)
+			n.queue(o.XML, o.Proto, o.Token)
 		}
 	case tak.Spread:
 		l.mu.Lock()
@@ -191,7 +196,7 @@ func (l *LAN) Do(o site.Order) {
 		l.mu.Unlock()
 		for _, n := range all {
 			if !slices.Contains(o.Except, n.id) {
-				n.queue(o.XML, o.Proto)
+				n.queue(o.XML, o.Proto, o.Token)
 			}
 		}
 	case tak.Speak:

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -204,5 +205,39 @@ func TestMesh(t *testing.T) {
 	r.Shutdown()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// Taken is posted when the machine of the device has the event, also behind another machine, and not while it is only in our kernel.
+func TestTaken(t *testing.T) {
+	var has atomic.Uint64
+	var passed atomic.Bool
+	r := newRoom(t, Config{Passed: func(netip.AddrPort) (uint64, bool) { return has.Load(), passed.Load() }})
+	c := dial(t, r)
+	check.Until(t, limit, "the stream is open", func() bool { return len(events[tak.Opened](r)) == 1 })
+	id := events[tak.Opened](r)[0].Conn
+	r.Do(tak.Send{Conn: id, XML: []byte("not asked")})
+	r.Do(tak.Spread{XML: []byte("first"), Token: 1})
+	check.Until(t, limit, "the device's machine has the first", func() bool { return len(events[tak.Taken](r)) == 1 })
+	r.Do(tak.Spread{Except: []site.ConnID{id}, XML: []byte("for others"), Token: 2})
+	long := bytes.Repeat([]byte("x"), 3<<20) // more than the kernels of both ends keep for a device that does not read
+	r.Do(tak.Send{Conn: id, XML: long})
+	r.Do(tak.Send{Conn: id, XML: []byte("last"), Token: 3})
+	for range 50 { // no time makes it taken: its machine has no room
+		if r.Do(tak.Speak{Conn: id}); len(events[tak.Taken](r)) != 1 {
+			t.Fatalf("taken before the device has read: %v", events[tak.Taken](r))
+		}
+	}
+	passed.Store(true)
+	if _, err := io.CopyN(io.Discard, c, int64(len("not askedfirst")+len(long)+len("last"))); err != nil {
+		t.Fatal(err)
+	}
+	if list := events[tak.Taken](r); len(list) != 1 {
+		t.Fatalf("the machine between has all, and the device not: %v", list)
+	}
+	has.Store(uint64(len("not askedfirst") + len(long) + len("last")))
+	check.Until(t, limit, "the device behind another machine has all", func() bool { return len(events[tak.Taken](r)) == 2 })
+	if list := events[tak.Taken](r); list[0] != (tak.Taken{Conn: id, Token: 1}) || list[1] != (tak.Taken{Conn: id, Token: 3}) {
+		t.Errorf("taken %v", list)
 	}
 }
