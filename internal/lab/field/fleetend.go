@@ -136,8 +136,8 @@ func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 	if d.Open || len(d.Came) > 0 && d.Peers == fleet.TAK || f.crew(d.From).sunk {
 		return nil
 	}
-	near := 2 * time.Second // between the peer's event and custody
-	list, err := f.messages(ctx, f.crew(d.From), url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(near).UTC().Format(time.RFC3339)}})
+	near := f.near()
+	list, err := f.messages(ctx, f.crew(d.From), url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(2 * time.Second).UTC().Format(time.RFC3339)}})
 	for _, m := range list {
 		for _, r := range m.Recipients {
 			if apart := m.Accepted.Sub(d.Sent).Abs(); r.Site == d.To && m.Adapter == d.Peers && apart < near {
@@ -150,6 +150,18 @@ func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 		}
 	}
 	return err
+}
+
+// near is the longest time between a peer's event and custody for which both are of one message: 2 s, and less than half of the time between
+// two messages.
+func (f *fleetPlay) near() time.Duration {
+	near := 2 * time.Second
+	for _, t := range f.script.Talks {
+		if t.Times != 1 {
+			near = min(near, t.Every.Duration*4/10)
+		}
+	}
+	return near
 }
 
 // messages returns the messages that a site's gateway lists.
