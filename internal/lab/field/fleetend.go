@@ -136,7 +136,7 @@ func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 	if d.Open || len(d.Came) > 0 && d.Peers == fleet.TAK || f.crew(d.From).sunk {
 		return nil
 	}
-	near := f.near()
+	near := nearest(f.script.Talks)
 	list, err := f.messages(ctx, f.crew(d.From), url.Values{"after": {d.Sent.Add(-time.Second).UTC().Format(time.RFC3339)}, "before": {d.Sent.Add(2 * time.Second).UTC().Format(time.RFC3339)}})
 	for _, m := range list {
 		for _, r := range m.Recipients {
@@ -152,11 +152,11 @@ func (f *fleetPlay) told(ctx context.Context, d *fleet.Delivery) error {
 	return err
 }
 
-// near is the longest time between a peer's event and custody for which both are of one message: 2 s, and less than half of the time between
+// nearest is the longest time between a peer's event and custody for which both are of one message: 2 s, and less than half of the time between
 // two messages.
-func (f *fleetPlay) near() time.Duration {
+func nearest(talks []fleet.Talk) time.Duration {
 	near := 2 * time.Second
-	for _, t := range f.script.Talks {
+	for _, t := range talks {
 		if t.Times != 1 {
 			near = min(near, t.Every.Duration*4/10)
 		}

@@ -190,7 +190,7 @@ func (f *fleetPlay) served(ctx context.Context, c *fleetCrew, peers string, unhe
 		for _, m := range list {
 			if err == nil && m.Adapter == peers && m.Accepted.After(up) && m.Accepted.Before(to) {
 				first = m.Accepted
-				to = m.Accepted.Add(-min(time.Second, f.near()))
+				to = m.Accepted.Add(-min(time.Second, nearest(f.script.Talks)))
 			}
 		}
 	}
