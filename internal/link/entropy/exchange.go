@@ -2,6 +2,7 @@ package entropy
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -16,19 +17,22 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	if p == nil || tag == 0 {
 		return
 	}
+	g, known := e.groups[tag], e.members[from][tag]
 	if hash == 0 {
 		delete(e.members[from], tag)
+		if g != nil {
+			delete(g.doubts, from)
+		}
 		return
 	}
-	known := e.members[from][tag]
 	e.member(from, tag)
-	g := e.groups[tag]
 	if g == nil {
 		return
 	}
 	t := p.talk(e, now, tag)
 	if hash == g.digest(from) {
-		t.idle, g.agreed = 0, now
+		t.idle = 0
+		g.agree(now, from)
 		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag && w.lacking == from })
 		if w := p.waiting(sayDigest, tag); w != nil { // the neighbour agrees: our digest needs no answer
 			w.fresh = false
@@ -42,11 +46,36 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 		}
 		return
 	}
+	e.doubt(now, p, g, from, hash)
 	if t.idle++; t.idle <= mostIdle {
 		t.interval = p.base()
 		t.again(now, t.interval+e.jitter(t.interval/4))
 	}
 	e.tell(now, p, tag, from, t)
+}
+
+// doubt is a neighbour that has shown that it holds other messages than this node, perhaps more.
+type doubt struct {
+	at   time.Time
+	hash uint16 // of its digest; 0: of its list
+}
+
+// mostDoubts is how often a neighbour causes a doubt in a fairPeriod: one that lies cannot keep this node in doubt.
+const mostDoubts = 4
+
+func (e *Engine) doubt(now time.Time, p *port, g *group, from, hash uint16) {
+	if s := p.spending(now, from); s.doubts < mostDoubts {
+		s.doubts++
+		g.doubts[from] = doubt{now, hash}
+	}
+}
+
+// agree takes the digest of a neighbour that holds the same as this node. It ends doubts about others that had time to answer: those from
+// before the last digest of this node, or of another that held the same.
+func (g *group) agree(now time.Time, from uint16) {
+	delete(g.doubts, from)
+	maps.DeleteFunc(g.doubts, func(_ uint16, d doubt) bool { return d.at.Before(g.shown) })
+	g.agreed, g.shown = now, now
 }
 
 // soon is when a node answers a digest that all of a shared channel have heard. The time is partly random, and a node that
@@ -136,8 +165,12 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	}
 	t := p.talk(e, now, f.tag)
 	whole := f.first == 0 && f.last == math.MaxUint16
-	if len(lacks) == 0 && whole {
+	switch {
+	case len(lacks) > 0:
+		e.doubt(now, p, g, from, 0)
+	case whole && len(extra) > 0: // the same list tells only that its sender has heard of another
 		g.agreed = now
+		delete(g.doubts, from)
 	}
 	if len(lacks)+len(extra) == 0 {
 		if p.Shared && whole && e.covers(now, p, f.tag, from) {
@@ -410,6 +443,7 @@ const fewPeers = 3
 type spending struct {
 	since  time.Time
 	octets int
+	doubts int
 	gifts  map[gift]uint8
 }
 

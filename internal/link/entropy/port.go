@@ -111,12 +111,19 @@ func (e *Engine) Wake(now time.Time) {
 	}
 }
 
-// Agreed is when a neighbour last said that it holds nothing of a group which this node lacks; zero: never.
+// Agreed is when a neighbour last said that it holds nothing of a group which this node lacks; zero: never, or another has shown since that
+// it holds something else, and this is not settled.
 func (e *Engine) Agreed(tag Tag) (at time.Time) {
-	if g := e.groups[tag]; g != nil {
-		at = g.agreed
+	g := e.groups[tag]
+	if g == nil {
+		return at
 	}
-	return at
+	for id, d := range g.doubts {
+		if d.hash == 0 || d.hash != g.digest(id) {
+			return at
+		}
+	}
+	return g.agreed
 }
 
 // Check makes a neighbour on each channel say whether it holds messages of a group that this node lacks. If it holds none,
@@ -399,7 +406,7 @@ func (e *Engine) takeDigest(now time.Time, p *port, at int) (s Say, ok bool) {
 	p.queue = slices.Delete(p.queue, at, at+1)
 	s.To, s.Tag = w.to, w.tag
 	if g := e.groups[w.tag]; g != nil && !w.parting {
-		p.talk(e, now, w.tag).said = now
+		p.talk(e, now, w.tag).said, g.shown = now, now
 		s.Hash = g.digest(e.cfg.Self)
 		s.Fresh = w.fresh || !slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][w.tag] })
 	}
