@@ -50,7 +50,8 @@ type want struct {
 	at      time.Time
 	name    Name   // sayItem
 	repair  bool   // sayItem: the message was requested, or a neighbour lacks it
-	lacking uint16 // sayItem: not requested; the list of this neighbour lacked it
+	lacking uint16 // sayItem: not requested; the list of this neighbour lacked it. sayFull: the neighbour that it answers; 0: several
+	hash    uint16 // sayFull: of the digest that it answers; 0: none
 	spans   []span
 	parting bool   // sayDigest: this node is not in the group any more
 	fresh   bool   // sayDigest: it asks for an answer
@@ -179,13 +180,20 @@ func (t *talk) again(now time.Time, after time.Duration) {
 func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t := p.talk(e, now, tag)
 	t.interval, t.idle, t.same = p.base(), 0, false
+	if p.crowded() && e.groups[tag].caughtUp() { // the others have it already
+		t.interval *= 4
+		t.at = now.Add(t.interval)
+	}
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
+
+// crowded says that many nodes would notice the same difference.
+func (p *port) crowded() bool { return p.Shared && len(p.Peers) > fewPeers }
 
 // slower is the factor by which the time between two digests grows while all agree. It is larger where many nodes would
 // notice the same difference.
 func (p *port) slower() time.Duration {
-	if p.Shared && len(p.Peers) > fewPeers {
+	if p.crowded() {
 		return 4
 	}
 	return 2
@@ -340,7 +348,7 @@ func (e *Engine) Step(now time.Time) {
 			if !due.Reached(now, t.at) {
 				continue
 			}
-			if !t.same && p.waiting(sayDigest, tag) == nil && (p.Hub || !e.hub(p.Channel, tag)) {
+			if !t.same && p.waiting(sayDigest, tag) == nil && p.waiting(sayFull, tag) == nil && (p.Hub || !e.hub(p.Channel, tag)) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
 			t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
@@ -504,6 +512,9 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 			return (&asked{tag: w.tag, spans: spans}).append(nil)
 		}
 	case sayFull:
+		if w.lacking != 0 && w.hash == g.digest(w.lacking) {
+			return nil
+		}
 		p.talk(e, now, w.tag).told = now
 		return g.full(w.wide, room)
 	case sayParity:
