@@ -40,6 +40,9 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 		if p.Shared && !fresh && e.covers(now, p, tag, from) {
 			t.same = true
 			p.drop(sayDigest, tag)
+			if p.crowded() && now.Sub(t.last) >= p.base()/2 { // it was for all, and all speak next after the same time
+				p.next(e, now, t)
+			}
 		}
 		if (fresh || !known) && p.waiting(sayDigest, tag) == nil && e.afford(now, p, from, answerOctets) {
 			p.put(want{kind: sayDigest, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.said))})

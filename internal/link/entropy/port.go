@@ -187,6 +187,12 @@ func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
 
+// next sets the time of the next digest, after one that was due.
+func (p *port) next(e *Engine, now time.Time, t *talk) {
+	t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
+	t.interval = min(p.slower()*t.interval, mostInterval)
+}
+
 // crowded says that many nodes would notice the same difference.
 func (p *port) crowded() bool { return p.Shared && len(p.Peers) > fewPeers }
 
@@ -351,8 +357,7 @@ func (e *Engine) Step(now time.Time) {
 			if !t.same && p.waiting(sayDigest, tag) == nil && p.waiting(sayFull, tag) == nil && (p.Hub || !e.hub(p.Channel, tag)) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
-			t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
-			t.interval = min(p.slower()*t.interval, mostInterval)
+			p.next(e, now, t)
 		}
 	}
 	e.askAgain(now)
