@@ -49,7 +49,7 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 		}
 		return
 	}
-	e.doubt(now, p, g, from, hash)
+	g.doubt(now, p.spending(now, from), from, hash)
 	if t.idle++; t.idle <= mostIdle {
 		t.interval = p.base()
 		t.again(now, t.interval+e.jitter(t.interval/4))
@@ -66,8 +66,8 @@ type doubt struct {
 // mostDoubts is how often a neighbour causes a doubt in a fairPeriod: one that lies cannot keep this node in doubt.
 const mostDoubts = 4
 
-func (e *Engine) doubt(now time.Time, p *port, g *group, from, hash uint16) {
-	if s := p.spending(now, from); s.doubts < mostDoubts {
+func (g *group) doubt(now time.Time, s *spending, from, hash uint16) {
+	if s.doubts < mostDoubts {
 		s.doubts++
 		g.doubts[from] = doubt{now, hash}
 	}
@@ -188,7 +188,7 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	}
 	switch {
 	case len(lacks) > 0:
-		e.doubt(now, p, g, from, 0)
+		g.doubt(now, p.spending(now, from), from, 0)
 	case whole && len(extra) > 0: // the same list tells only that its sender has heard of another
 		g.agreed = now
 		delete(g.doubts, from)
