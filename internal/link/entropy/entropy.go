@@ -157,7 +157,7 @@ func (e *Engine) Leave(now time.Time, tag Tag, known bool) {
 	delete(e.groups, tag)
 	e.tags = slices.DeleteFunc(e.tags, func(t Tag) bool { return t == tag })
 	for _, p := range e.ports {
-		if p.forget(tag); known && p.Shared && len(p.Peers) > fewPeers {
+		if p.forget(tag); known && p.crowded() {
 			continue
 		}
 		p.queue = append(p.queue, want{kind: sayDigest, tag: tag, at: now, parting: true})

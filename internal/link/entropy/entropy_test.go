@@ -2,8 +2,11 @@ package entropy
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 	"time"
+
+	"aldis/internal/lab/check"
 )
 
 func TestAMessageGoesOnceOverEachChannel(t *testing.T) {
@@ -402,4 +405,47 @@ func TestForNeighboursAloneIsGivenOnce(t *testing.T) {
 	if f.radios[0].items == 0 || f.radios[0].repair > 0 {
 		t.Error(f.radios[0].items, f.radios[0].repair)
 	}
+}
+
+// A member is sure that nobody knows more only until a neighbour shows otherwise, and a neighbour that lacks the same does not settle that.
+func TestWhoLacksTheSameSettlesNoDoubt(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	node := func(id uint16) *Engine {
+		e := New(Config{Self: id, Most: 1 << 20, Keep: func(k, v []byte) {}, Rand: rand.New(rand.NewPCG(1, uint64(id))), Verify: func(*Item) Verdict { return Genuine }})
+		e.Join(now, tag)
+		e.Ports(now, []Port{{ID: 1, Shared: true, Peers: []uint16{2, 3, 4, 5, 6}, Trip: time.Second, Bps: 2400}})
+		return e
+	}
+	self, same, ahead := node(1), node(2), node(3)
+	it := Item{Tag: tag, Name: Name{3, FirstNumber(1)}, Life: Life(time.Hour), Body: []byte("leaves"), Hops: 2, Expires: now.Add(time.Hour)}
+	ahead.Say(now, it)
+	says := func(e *Engine) {
+		now = now.Add(time.Second)
+		self.Digest(now, 1, e.cfg.Self, tag, e.groups[tag].digest(e.cfg.Self), false)
+	}
+	sure := func(what string, want bool) {
+		t.Helper()
+		check.Equal(t, what, !self.Agreed(tag).IsZero(), want)
+	}
+	says(same)
+	sure("sure when one agrees", true)
+	says(ahead)
+	sure("sure when another holds more", false)
+	self.Receive(now, 1, 2, same.groups[tag].full(false, 400))
+	sure("sure when the first has said its list", false)
+	says(same)
+	sure("sure when the first agrees, and the other had no chance to answer", false)
+	self.Receive(now, 1, 3, endItem(appendItem(nil, now, &it), 0))
+	sure("sure when it holds what the other had", true)
+
+	same.Receive(now, 1, 3, endItem(appendItem(nil, now, &it), 0))
+	for range 2 * mostDoubts { // one that lies is not believed without end
+		self.Digest(now, 1, 4, tag, 1, false)
+		self.Check(now, tag)
+		_, said := self.Next(now.Add(time.Hour), 1, 400)
+		check.True(t, "it asks", said)
+		says(same)
+	}
+	self.Digest(now, 1, 4, tag, 1, false)
+	sure("sure beside a liar", true)
 }

@@ -2,6 +2,7 @@ package entropy
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -16,19 +17,22 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 	if p == nil || tag == 0 {
 		return
 	}
+	g, known := e.groups[tag], e.members[from][tag]
 	if hash == 0 {
 		delete(e.members[from], tag)
+		if g != nil {
+			delete(g.doubts, from)
+		}
 		return
 	}
-	known := e.members[from][tag]
 	e.member(from, tag)
-	g := e.groups[tag]
 	if g == nil {
 		return
 	}
 	t := p.talk(e, now, tag)
 	if hash == g.digest(from) {
-		t.idle, g.agreed = 0, now
+		t.idle = 0
+		g.agree(now, from)
 		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.tag == tag && w.lacking == from })
 		if w := p.waiting(sayDigest, tag); w != nil { // the neighbour agrees: our digest needs no answer
 			w.fresh = false
@@ -36,17 +40,55 @@ func (e *Engine) Digest(now time.Time, id PortID, from uint16, tag Tag, hash uin
 		if p.Shared && !fresh && e.covers(now, p, tag, from) {
 			t.same = true
 			p.drop(sayDigest, tag)
+			if p.crowded() && now.Sub(t.last) >= p.base()/2 { // it was for all, and all speak next after the same time
+				p.next(e, now, t)
+			}
 		}
 		if (fresh || !known) && p.waiting(sayDigest, tag) == nil && e.afford(now, p, from, answerOctets) {
 			p.put(want{kind: sayDigest, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.said))})
 		}
 		return
 	}
+	g.doubt(now, p.spending(now, from), from, hash)
 	if t.idle++; t.idle <= mostIdle {
 		t.interval = p.base()
 		t.again(now, t.interval+e.jitter(t.interval/4))
 	}
-	e.tell(now, p, tag, from, t)
+	e.tell(now, p, tag, from, hash, t)
+}
+
+// doubt is a neighbour that has shown that it holds other messages than this node, perhaps more.
+type doubt struct {
+	at   time.Time
+	hash uint16 // of its digest; 0: of its list
+}
+
+// mostDoubts is how often a neighbour causes a doubt in a fairPeriod: one that lies cannot keep this node in doubt.
+const mostDoubts = 4
+
+func (g *group) doubt(now time.Time, s *spending, from, hash uint16) {
+	if s.doubts < mostDoubts {
+		s.doubts++
+		g.doubts[from] = doubt{now, hash}
+	}
+}
+
+// caughtUp says that this node holds now what a neighbour showed that it held.
+func (g *group) caughtUp() bool {
+	for id, d := range g.doubts {
+		if d.hash == g.digest(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// agree takes the digest of a neighbour that holds the same as this node. It ends doubts about others that had time to answer: those from
+// before the last digest of this node, or of another that held the same.
+func (g *group) agree(now time.Time, from uint16) {
+	delete(g.doubts, from)
+	maps.DeleteFunc(g.doubts, func(_ uint16, d doubt) bool { return d.at.Before(g.shown) })
+	g.agreed, g.shown = now, now
 }
 
 // soon is when a node answers a digest that all of a shared channel have heard. The time is partly random, and a node that
@@ -69,10 +111,15 @@ func (p *port) rested(said time.Time) time.Time {
 // mostIdle is the number of differences in a row without a new message after which two nodes count as agreed until something changes.
 const mostIdle = 4
 
-// tell answers a neighbour with the list of all messages held of a group, but not too often.
-func (e *Engine) tell(now time.Time, p *port, tag Tag, to uint16, t *talk) {
-	if p.waiting(sayFull, tag) == nil && e.afford(now, p, to, answerOctets) {
-		p.put(want{kind: sayFull, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.told)), wide: t.idle > 2})
+// tell answers a neighbour with the list of all messages held of a group, but not too often. An answer to a digest, with this hash, does
+// not go if this node holds the same meanwhile.
+func (e *Engine) tell(now time.Time, p *port, tag Tag, to, hash uint16, t *talk) {
+	if w := p.waiting(sayFull, tag); w != nil {
+		if w.lacking != to || w.hash != hash {
+			w.lacking = 0
+		}
+	} else if e.afford(now, p, to, answerOctets) {
+		p.put(want{kind: sayFull, tag: tag, at: due.Latest(p.soon(e, now), p.rested(t.told)), wide: t.idle > 2, lacking: to, hash: hash})
 	}
 }
 
@@ -136,8 +183,15 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 	}
 	t := p.talk(e, now, f.tag)
 	whole := f.first == 0 && f.last == math.MaxUint16
-	if len(lacks) == 0 && whole {
+	if whole { // it says more than the digest that came before it, or with it
+		p.queue = slices.DeleteFunc(p.queue, func(w want) bool { return w.kind == sayFull && w.tag == f.tag && w.lacking == from })
+	}
+	switch {
+	case len(lacks) > 0:
+		g.doubt(now, p.spending(now, from), from, 0)
+	case whole && len(extra) > 0: // the same list tells only that its sender has heard of another
 		g.agreed = now
+		delete(g.doubts, from)
 	}
 	if len(lacks)+len(extra) == 0 {
 		if p.Shared && whole && e.covers(now, p, f.tag, from) {
@@ -159,12 +213,15 @@ func (e *Engine) compare(now time.Time, p *port, from uint16, f *full) {
 			e.offer(now, want{at: now}, p, g, from, n)
 		}
 	case len(extra) > mostUnasked || len(p.Peers) <= fewPeers || f.wide:
-		e.tell(now, p, f.tag, from, t)
+		e.tell(now, p, f.tag, from, 0, t)
 	default:
-		for _, n := range extra { // the origin gives the message at once; if it is silent, another node does, and the nodes that hear that node do not
-			at := now
-			if n.Origin != e.cfg.Self {
-				at = now.Add(2*p.Trip + e.jitter(8*p.Trip))
+		// One of the origins gives all at once, in one frame; if it is silent, another node does, and the nodes that hear that node do not.
+		first := slices.IndexFunc(extra, func(n Name) bool { return n.Origin == e.cfg.Self || slices.Contains(p.Peers, n.Origin) })
+		later := now.Add(2*p.Trip + e.jitter(8*p.Trip))
+		for _, n := range extra {
+			at := later
+			if first >= 0 && extra[first].Origin == e.cfg.Self {
+				at = now
 			}
 			e.offer(now, want{at: at, lacking: from}, p, g, from, n)
 		}
@@ -410,6 +467,7 @@ const fewPeers = 3
 type spending struct {
 	since  time.Time
 	octets int
+	doubts int
 	gifts  map[gift]uint8
 }
 
@@ -441,7 +499,7 @@ func (e *Engine) offer(now time.Time, w want, p *port, g *group, to uint16, n Na
 	if n.Origin == e.cfg.Self {
 		p.talk(e, now, g.tag).lose(n.Number)
 	}
-	if p.Shared && len(p.Peers) > fewPeers { // others usually lack it as well
+	if p.crowded() { // others usually lack it as well
 		to = 0
 	}
 	w.kind, w.tag, w.name, w.to, w.repair = sayItem, g.tag, n, to, true

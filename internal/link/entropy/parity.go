@@ -76,7 +76,7 @@ func (c *coding) lose(number uint64) {
 func (e *Engine) place(now time.Time, p *port, w *want, frame []byte) []byte {
 	it, t := e.groups[w.tag].origins[w.name.Origin].items[w.name.Number], p.talk(e, now, w.tag)
 	it.spoken = now
-	if !p.Shared || len(p.Peers) <= fewPeers || w.repair || it.Origin != e.cfg.Self || it.Number <= t.top {
+	if !p.crowded() || w.repair || it.Origin != e.cfg.Self || it.Number <= t.top {
 		return frame
 	}
 	t.lost, t.top = t.lost<<(it.Number-t.top), it.Number

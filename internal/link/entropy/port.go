@@ -50,7 +50,8 @@ type want struct {
 	at      time.Time
 	name    Name   // sayItem
 	repair  bool   // sayItem: the message was requested, or a neighbour lacks it
-	lacking uint16 // sayItem: not requested; the list of this neighbour lacked it
+	lacking uint16 // sayItem: not requested; the list of this neighbour lacked it. sayFull: the neighbour that it answers; 0: several
+	hash    uint16 // sayFull: of the digest that it answers; 0: none
 	spans   []span
 	parting bool   // sayDigest: this node is not in the group any more
 	fresh   bool   // sayDigest: it asks for an answer
@@ -111,12 +112,19 @@ func (e *Engine) Wake(now time.Time) {
 	}
 }
 
-// Agreed is when a neighbour last said that it holds nothing of a group which this node lacks; zero: never.
+// Agreed is when a neighbour last said that it holds nothing of a group which this node lacks; zero: never, or another has shown since that
+// it holds something else, and this is not settled.
 func (e *Engine) Agreed(tag Tag) (at time.Time) {
-	if g := e.groups[tag]; g != nil {
-		at = g.agreed
+	g := e.groups[tag]
+	if g == nil {
+		return at
 	}
-	return at
+	for id, d := range g.doubts {
+		if d.hash == 0 || d.hash != g.digest(id) {
+			return at
+		}
+	}
+	return g.agreed
 }
 
 // Check makes a neighbour on each channel say whether it holds messages of a group that this node lacks. If it holds none,
@@ -172,13 +180,26 @@ func (t *talk) again(now time.Time, after time.Duration) {
 func (p *port) changed(e *Engine, now time.Time, tag Tag) {
 	t := p.talk(e, now, tag)
 	t.interval, t.idle, t.same = p.base(), 0, false
+	if p.crowded() && e.groups[tag].caughtUp() { // the others have it already
+		t.interval *= 4
+		t.at = now.Add(t.interval)
+	}
 	t.again(now, t.interval+e.jitter(p.spread(t.interval/4)))
 }
+
+// next sets the time of the next digest, after one that was due.
+func (p *port) next(e *Engine, now time.Time, t *talk) {
+	t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
+	t.interval = min(p.slower()*t.interval, mostInterval)
+}
+
+// crowded says that many nodes would notice the same difference.
+func (p *port) crowded() bool { return p.Shared && len(p.Peers) > fewPeers }
 
 // slower is the factor by which the time between two digests grows while all agree. It is larger where many nodes would
 // notice the same difference.
 func (p *port) slower() time.Duration {
-	if p.Shared && len(p.Peers) > fewPeers {
+	if p.crowded() {
 		return 4
 	}
 	return 2
@@ -333,11 +354,10 @@ func (e *Engine) Step(now time.Time) {
 			if !due.Reached(now, t.at) {
 				continue
 			}
-			if !t.same && p.waiting(sayDigest, tag) == nil && (p.Hub || !e.hub(p.Channel, tag)) {
+			if !t.same && p.waiting(sayDigest, tag) == nil && p.waiting(sayFull, tag) == nil && (p.Hub || !e.hub(p.Channel, tag)) {
 				p.put(want{kind: sayDigest, tag: tag, at: now.Add(p.Trip / 2)})
 			}
-			t.same, t.last, t.at = false, now, now.Add(t.interval+e.jitter(p.spread(t.interval/8)))
-			t.interval = min(p.slower()*t.interval, mostInterval)
+			p.next(e, now, t)
 		}
 	}
 	e.askAgain(now)
@@ -399,7 +419,7 @@ func (e *Engine) takeDigest(now time.Time, p *port, at int) (s Say, ok bool) {
 	p.queue = slices.Delete(p.queue, at, at+1)
 	s.To, s.Tag = w.to, w.tag
 	if g := e.groups[w.tag]; g != nil && !w.parting {
-		p.talk(e, now, w.tag).said = now
+		p.talk(e, now, w.tag).said, g.shown = now, now
 		s.Hash = g.digest(e.cfg.Self)
 		s.Fresh = w.fresh || !slices.ContainsFunc(p.Peers, func(id uint16) bool { return e.members[id][w.tag] })
 	}
@@ -497,6 +517,9 @@ func (e *Engine) say(now time.Time, p *port, w *want, room int) []byte {
 			return (&asked{tag: w.tag, spans: spans}).append(nil)
 		}
 	case sayFull:
+		if w.lacking != 0 && w.hash == g.digest(w.lacking) {
+			return nil
+		}
 		p.talk(e, now, w.tag).told = now
 		return g.full(w.wide, room)
 	case sayParity:

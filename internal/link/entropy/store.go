@@ -20,12 +20,14 @@ type group struct {
 	ids     []uint16 // of origins, in order
 	sum     uint64   // of the marks of all messages held
 	asks    map[Name]*ask
-	turn    int       // the origin with which the next full form begins
-	agreed  time.Time // when a neighbour last said that it holds no message that this node lacks
+	turn    int              // the origin with which the next full form begins
+	agreed  time.Time        // when a neighbour last said that it holds no message that this node lacks
+	shown   time.Time        // when this node, or a neighbour that held the same, last said a digest
+	doubts  map[uint16]doubt // by neighbour
 }
 
 func newGroup(tag Tag) *group {
-	return &group{tag: tag, origins: map[uint16]*origin{}, asks: map[Name]*ask{}}
+	return &group{tag: tag, origins: map[uint16]*origin{}, asks: map[Name]*ask{}, doubts: map[uint16]doubt{}}
 }
 
 // origin is the numbers and messages received from one origin.
