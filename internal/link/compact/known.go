@@ -10,7 +10,7 @@ import (
 // Known has the results of models, and the last models that have learned a window, for the gateways of virtual nets: what
 // one gateway has coded, expanded or learned costs the others no time. Codes, and the octets of work that a Coder counts
 // for them in each slice, are the same with a Known and without. A gateway of a real net has none. The zero value is ready;
-// it is for concurrent use if it has a Lock. It takes up to about 90 MB.
+// it is for concurrent use if it has a Lock. It takes up to about 70 MB.
 type Known struct {
 	Lock interface {
 		Lock()
@@ -28,7 +28,7 @@ type learnedState struct {
 }
 
 // mostStates is how many models are kept, of 2 to 3 MB each.
-const mostStates = 8
+const mostStates = 2
 
 type knownKey [sha256.Size]byte
 
