@@ -260,7 +260,7 @@ func (f *Adapter) Step(now time.Time, ev site.Event) site.Output {
 	case Broken:
 		f.devices.broken(now, ev)
 	case Taken:
-		f.devices.taken(ev)
+		f.devices.settle(ev.Token, ev.Conn)
 	case Closed:
 		f.devices.closed(ev)
 	case files.Fetched:

@@ -44,10 +44,7 @@ func (d *devices) given(now time.Time, w *waiting) {
 	d.giving[w.Token] = &giving{*w, now}
 }
 
-// taken: the machine of a device has an event.
-func (d *devices) taken(ev Taken) { d.settle(ev.Token, ev.Conn) }
-
-// settle waits no longer for a connection.
+// settle waits no longer for a connection: the device's machine has the event, or the stream has closed.
 func (d *devices) settle(token uint64, conn site.ConnID) {
 	g := d.giving[token]
 	if g == nil {

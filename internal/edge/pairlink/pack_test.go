@@ -130,16 +130,7 @@ func TestMachinesSayLittleForAMessage(t *testing.T) {
 
 // A machine of an earlier version packs nothing, and understands what it is told; one of this version packs.
 func TestMachineThatPacksNothing(t *testing.T) {
-	list := newMembers(t, 3)
-	for _, m := range list {
-		m.start()
-	}
-	leader, _ := led(t, list)
-	committed(t, list, put(0))
-	allSame(t, list, 1)
-	m := list[(slices.Index(list, leader)+1)%3]
-	is := m.cluster.m.Hello()
-	m.die()
+	list, leader, m, is := oneAway(t)
 	for _, able := range []bool{false, true} {
 		c := m.speak(leader.cfg.Listen, greeting{Protocol: protocol, Member: &is, Listen: m.cfg.Listen, Clock: time.Now().Unix(), Facts: leader.cfg.Facts[:0:0], Packs: able}, nil)
 		c.SetDeadline(time.Now().Add(10 * time.Second))

@@ -248,16 +248,8 @@ func TestMemberThatDiffers(t *testing.T) {
 // A machine that has the keys and speaks the members' protocol, but does not behave like a member, is refused, and the refusal
 // names the reason. The others go on.
 func TestMemberThatSaysWhatNoneSays(t *testing.T) {
-	list := newMembers(t, 3)
-	for _, m := range list {
-		m.start()
-	}
-	leader, _ := led(t, list)
-	committed(t, list, put(0))
-	allSame(t, list, 1)
-	m := list[(slices.Index(list, leader)+1)%3]
-	is, from := m.cluster.m.Hello(), slices.Index(list, m)
-	m.die()
+	list, leader, m, is := oneAway(t)
+	from := slices.Index(list, m)
 	raft := func(kind raftpb.MessageType, term uint64) []byte {
 		to := uint64(slices.Index(list, leader) + 1)
 		text, err := proto.Marshal(&raftpb.Message{Type: &kind, Term: &term, From: new(uint64(from + 1)), To: &to, Index: new(uint64(math.MaxUint64))})
@@ -297,6 +289,22 @@ func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 	}
 	m.start()
 	allSame(t, list, 2)
+}
+
+// oneAway makes three members with one commit, of which m has died behind the leader; is what m said last.
+func oneAway(t *testing.T) (list []*member, leader, m *member, is quorum.Hello) {
+	t.Helper()
+	list = newMembers(t, 3)
+	for _, m := range list {
+		m.start()
+	}
+	leader, _ = led(t, list)
+	committed(t, list, put(0))
+	allSame(t, list, 1)
+	m = list[(slices.Index(list, leader)+1)%3]
+	is = m.cluster.m.Hello()
+	m.die()
+	return list, leader, m, is
 }
 
 // speak sends frames in the place of a member.
