@@ -37,7 +37,7 @@ func prometheusTools(t *testing.T) string {
 		t.Fatal(err)
 	}
 	do := func(name string, args ...string) (string, error) {
-		cmd := exec.Command(name, args...)
+		cmd := bounded(t, name, args...)
 		cmd.Dir = dir
 		out, err := cmd.CombinedOutput()
 		return string(out), err
@@ -70,7 +70,7 @@ func TestAlerts(t *testing.T) {
 	bin := prometheusTools(t)
 	promtool := func(in string, args ...string) {
 		t.Helper()
-		cmd := exec.Command(filepath.Join(bin, "promtool"), args...)
+		cmd := bounded(t, filepath.Join(bin, "promtool"), args...)
 		cmd.Stdin = strings.NewReader(in)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)

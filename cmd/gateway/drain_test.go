@@ -45,8 +45,7 @@ func TestDrain(t *testing.T) {
 	code, out, errs = run(t, "drain", "--stop", "-c", f.b.file)
 	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
 	wants(t, out, "empty: nothing waits for a far gateway", "stopped")
-	<-f.b.ended
-	check.Equal(t, "exit code of the gateway", f.b.cmd.ProcessState.ExitCode(), cli.ExitGood)
+	check.Equal(t, "exit code of the gateway", f.b.end(t, "drain --stop"), cli.ExitGood)
 	f.a.until(t, "all that was taken has arrived", func() bool { return len(f.count()) == 303 })
 	for text, n := range f.count() {
 		check.Equal(t, "times that "+text+" was heard", n, 1)
@@ -73,6 +72,6 @@ func TestDrainStopsTheKeeper(t *testing.T) {
 	}
 	code, _, errs := run(t, "drain", "--stop", "--json", "-c", s.file)
 	check.Equal(t, "exit code, and "+errs, code, cli.ExitGood)
-	<-r.ended
+	r.end(t, "drain --stop")
 	check.True(t, "the keeper ended by itself", r.cmd.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL)
 }

@@ -128,8 +128,7 @@ func TestKilledKeeperLeavesNothing(t *testing.T) {
 	s := newSite(t, 1, "")
 	r := s.startCommand(t, gatewayCommand("run", "-c", s.file, "--keep-socket"))
 	child := children(t, r.cmd.Process.Pid)
-	r.cmd.Process.Kill()
-	<-r.ended
+	r.stop(t, syscall.SIGKILL)
 	check.Until(t, patience, fmt.Sprintf("the gateway %v ends with its keeper", child), func() bool {
 		c, err := net.Dial("tcp", s.lan)
 		if err == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -44,6 +45,7 @@ func testMain(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
+	http.DefaultClient.Timeout = 2 * patience // a gateway that does not answer fails the test that asks
 	return commands.WithLab(m)
 }
 
@@ -55,6 +57,18 @@ func gatewayCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command("/proc/self/exe", args...)
 	cmd.Env = append(os.Environ(), asGateway+"=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = patience // of a child that keeps our pipe
+	return cmd
+}
+
+// bounded is another program; it is killed when it takes longer than a busy machine can make it, or the test ends.
+func bounded(t testing.TB, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	within, cancel := context.WithTimeout(t.Context(), 4*patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(within, name, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = patience
 	return cmd
 }
 
@@ -72,7 +86,7 @@ func run(t testing.TB, args ...string) (code int, stdout, stderr string) {
 	err := cmd.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
+		t.Fatalf("gateway %s: %v", strings.Join(args, " "), err)
 	}
 	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
 }
@@ -266,10 +280,16 @@ func (r *running) status(t testing.TB) (report operator.StatusReport) {
 func (r *running) stop(t testing.TB, signal syscall.Signal) int {
 	t.Helper()
 	r.cmd.Process.Signal(signal)
+	return r.end(t, signal.String())
+}
+
+// end waits until the process has ended, and returns its exit code.
+func (r *running) end(t testing.TB, why string) int {
+	t.Helper()
 	select {
 	case <-r.ended:
 	case <-time.After(patience):
-		t.Fatalf("node %d did not end on %v", r.id, signal)
+		t.Fatalf("node %d did not end: %s", r.id, why)
 	}
 	return r.cmd.ProcessState.ExitCode()
 }

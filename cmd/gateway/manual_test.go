@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,7 +13,7 @@ import (
 func tool(t *testing.T, name string, args ...string) (stdout string) {
 	t.Helper()
 	var errs strings.Builder
-	cmd := exec.Command(name, args...)
+	cmd := bounded(t, name, args...)
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
 	if err != nil || errs.Len() > 0 {

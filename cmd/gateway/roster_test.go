@@ -261,12 +261,10 @@ func TestRolloverOfRealGateways(t *testing.T) {
 		}
 		switch victim {
 		case 1:
-			a.cmd.Process.Kill()
-			<-a.ended
+			a.stop(t, syscall.SIGKILL)
 			a = sa.start(t)
 		case 2:
-			b.cmd.Process.Kill()
-			<-b.ended
+			b.stop(t, syscall.SIGKILL)
 			b = sb.start(t)
 		}
 		for _, r := range []*running{a, b} {

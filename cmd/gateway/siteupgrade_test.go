@@ -34,7 +34,7 @@ func built(t *testing.T, commit, of, old, new string) func(args ...string) *exec
 	}
 	list, _ := json.Marshal(map[string]any{"Replace": replaced})
 	check.NoError(check.Fatal(t), os.WriteFile(overlay, list, 0o600))
-	out, err := exec.Command("go", "build", "-overlay", overlay, "-ldflags", "-X aldis/internal/operator/cli.commit="+commit, "-o", binary, ".").CombinedOutput()
+	out, err := bounded(t, "go", "build", "-overlay", overlay, "-ldflags", "-X aldis/internal/operator/cli.commit="+commit, "-o", binary, ".").CombinedOutput()
 	check.NoError(check.Fatal(t), err)
 	check.Equal(t, "what the build says", string(out), "")
 	return func(args ...string) *exec.Cmd {
@@ -71,7 +71,7 @@ func TestSiteOfThreeUpgrade(t *testing.T) {
 		}
 		code, out := drain(i, append(args, "--stop")...)
 		check.True(t, "drain", code == cli.ExitGood && strings.Contains(out, "this machine does not lead") && strings.Contains(out, "stopped"), code, out)
-		<-w.machines[i].ended
+		w.machines[i].end(t, "drain --stop")
 		w.machines[i] = nil
 	}
 	all := func() map[string]int {

@@ -156,12 +156,11 @@ func TestXMPPSuites(t *testing.T) {
 		parts int
 		cmd   *exec.Cmd
 	}{
-		{"slixmpp", 17, exec.Command(dir+".venv/bin/python", dir+"suite.py", p.host, "conference."+p.host, host, port, p.authority)},
-		{"StanzaJS", 12, exec.Command("node", dir+"suite.js", p.host, "conference."+p.host, portOf(p.components))},
+		{"slixmpp", 17, bounded(t, dir+".venv/bin/python", dir+"suite.py", p.host, "conference."+p.host, host, port, p.authority)},
+		{"StanzaJS", 12, bounded(t, "node", dir+"suite.js", p.host, "conference."+p.host, portOf(p.components))},
 	} {
 		cmd := suite.cmd
 		cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+p.authority, "NODE_PATH="+dir+".node/node_modules")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 		out, err := cmd.CombinedOutput()
 		if err != nil || strings.Contains("\n"+string(out), "\nno ") || strings.Count("\n"+string(out), "\nok ") != suite.parts {
 			t.Errorf("%s: %v\n%s", suite.name, err, out)
