@@ -43,7 +43,8 @@ func Missing(list []Protection) (missing []string) {
 const marker = "ALDIS_RIGHTS"
 
 // Enter is the first stage: it gives up all rights that n does not name, and executes the program again. In the second stage it
-// returns the active protections. If it cannot keep access to the files of n, it gives up no files, so that the code that opens
+// returns the active protections. The caller has the process's first thread: otherwise the process forgets that it ends with its parent
+// (PR_SET_PDEATHSIG). If it cannot keep access to the files of n, it gives up no files, so that the code that opens
 // them reports why. An error means that the program cannot go on.
 func Enter(n Needs) ([]Protection, error) {
 	if list, ok := entered(); ok {

@@ -2,6 +2,7 @@ package node
 
 import (
 	"log/slog"
+	"runtime"
 
 	"aldis/internal/edge/config"
 	"aldis/internal/edge/rights"
@@ -19,7 +20,9 @@ func confine(c *config.Config) ([]rights.Protection, error) {
 	if lab, err := cli.Lab(); err == nil {
 		run = append(run, lab)
 	}
-	return rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: append(c.Modems(), c.Control.Socket), Run: run})
+	list, err := rights.Enter(rights.Needs{Own: []string{c.Node.DataDir}, Read: read, Sockets: append(c.Modems(), c.Control.Socket), Run: run})
+	runtime.UnlockOSThread() // main locked it for Enter
+	return list, err
 }
 
 // lock drops rights that the process needed only for its start, and reports protections that the machine does not offer.
