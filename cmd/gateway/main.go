@@ -20,9 +20,9 @@ func program() cli.Program {
 	return cli.Program{Name: "gateway", Commands: commands}
 }
 
-// run and lab execute a program in the place of this one. If another thread than the first does that, the kernel forgets that the process
-// is to end with its parent (prctl(2), PR_SET_PDEATHSIG): a killed keeper would leave its gateway behind. So the main goroutine has the
-// first thread to itself from here on; the gateway gives it back once it runs with few rights.
+// init gives the main goroutine the first thread. run and lab execute a program in the place of this one. If another thread does that, the
+// kernel forgets that the process is to end with its parent (prctl(2), PR_SET_PDEATHSIG), and a killed keeper leaves its gateway behind.
+// run gives the thread back in its second stage.
 func init() { runtime.LockOSThread() }
 
 func main() { os.Exit(program().Dispatch(os.Args[1:], os.Stdout, os.Stderr)) }
