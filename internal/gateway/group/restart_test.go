@@ -367,6 +367,16 @@ func TestPeerIsGone(t *testing.T) {
 	check.Equal(t, "held for node 3", waiting+underWay, 0)
 }
 
+// eightOnce checks that both receivers have the eight messages of node 1, each once.
+func eightOnce(t check.T, g *game) {
+	t.Helper()
+	said := g.b.Said(1)
+	slices.Sort(said)
+	check.Equal(t, "messages that node 2 has", len(slices.Compact(said)), 8)
+	check.Equal(t, "and none twice", len(g.b.Said(1)), 8)
+	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0..7")
+}
+
 // A receiver that has lost its coding history asks for the messages that it cannot read, and has them once.
 func TestReceiverThatHasForgottenHistory(t *testing.T) {
 	for _, lost := range []string{"before", "before inflow"} {
@@ -379,11 +389,7 @@ func TestReceiverThatHasForgottenHistory(t *testing.T) {
 		g.Run(time.Second)
 		g.say(3, 20*time.Second)
 		g.Run(20 * time.Minute)
-		said := g.b.Said(1)
-		slices.Sort(said)
-		check.Equal(in, "messages that node 2 has", len(slices.Compact(said)), 8)
-		check.Equal(in, "and none twice", len(g.b.Said(1)), 8)
-		check.Equal(in, "what node 3 has heard", g.c.Heard(1), "0..7")
+		eightOnce(in, g)
 		check.Equal(in, "delivered to node 2", int(g.a.Peer(2).Counts.Delivered), 8)
 		check.Contains(in, "the log", strings.Join(g.Notes, "\n"), "asks for it again")
 	}
@@ -408,11 +414,7 @@ func TestSenderRestartsBeforeItIsAsked(t *testing.T) {
 	g.Kill(g.a, time.Second)
 	g.Fate = nil
 	g.Run(20 * time.Minute)
-	said := g.b.Said(1)
-	slices.Sort(said)
-	check.Equal(t, "messages that node 2 has", len(slices.Compact(said)), 8)
-	check.Equal(t, "and none twice", len(g.b.Said(1)), 8)
-	check.Equal(t, "what node 3 has heard", g.c.Heard(1), "0..7")
+	eightOnce(t, g)
 	check.Equal(t, "messages that nobody has", len(g.a.Lacked), 0)
 }
 
