@@ -291,7 +291,7 @@ func TestMemberThatSaysWhatNoneSays(t *testing.T) {
 	allSame(t, list, 2)
 }
 
-// oneAway makes three members with one commit. Member m lacks a later commit of the leader and has died; is holds what m said last.
+// oneAway makes three members that have the same commit. m is the member after the leader in the list, and has died; is is its last greeting.
 func oneAway(t *testing.T) (list []*member, leader, m *member, is quorum.Hello) {
 	t.Helper()
 	list = newMembers(t, 3)
