@@ -21,8 +21,8 @@ const usageFleet = `usage: gateway lab fleet --script FILE [flags]
 
 Plays sites with several bearers each on this machine: network namespaces, a link emulator for each bearer, gateways, unmodified
 JXTA peers and TAK devices. The script says which sites there are, what they say, and what happens: a bearer is cut, a site or a
-bearer is silent, a gateway is killed, a site joins, a site is destroyed (docs/fleet.md). With --gateways the lab draws the script: a satellite
-star, HF and UHF, and all gateways in one group. It needs root. Ctrl-C removes everything.
+bearer is silent, a gateway is killed, a site gets another address, joins, or is destroyed (docs/fleet.md). With --gateways the lab draws the
+script: a satellite star, HF and UHF, and all gateways in one group. It needs root. Ctrl-C removes everything.
 
 Examples:
   gateway lab fleet --script field-tests/fleet/short.toml                    three minutes
