@@ -147,7 +147,8 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 			return 0, s.err
 		}
 		for i, w := range ways {
-			if _, err := Once(s.Nodes[w[1]].Site.Got, s.Nodes[w[0]].ID, *list[i]); err != nil {
+			// P_Mul lets later messages pass one that it has waited for longer than its patience (group.order).
+			if _, err := Each(s.Nodes[w[1]].Site.Got, s.Nodes[w[0]].ID, *list[i]); err != nil {
 				return 0, err
 			}
 		}
