@@ -146,9 +146,12 @@ func HopCost(ctx Context, link string, change func(*sim.Config), way [3]int, see
 		if s.err != nil {
 			return 0, s.err
 		}
+		judge := Once
+		if s.link.Transport == profile.PMul { // later messages pass one that it has waited for longer than its patience (group.order)
+			judge = Each
+		}
 		for i, w := range ways {
-			// P_Mul lets later messages pass one that it has waited for longer than its patience (group.order).
-			if _, err := Each(s.Nodes[w[1]].Site.Got, s.Nodes[w[0]].ID, *list[i]); err != nil {
+			if _, err := judge(s.Nodes[w[1]].Site.Got, s.Nodes[w[0]].ID, *list[i]); err != nil {
 				return 0, err
 			}
 		}
